@@ -1,0 +1,1 @@
+//! The addon crate: no logic of its own.

@@ -1,0 +1,1 @@
+//! The use cases: load, decide, commit. Called by the shim, the command and the addon alike.

@@ -1,0 +1,2 @@
+//! CHILDREN, SIGNALS, CLOCK, ENVIRONMENT: the only user of `std::process`, `std::env` and the clock.
+#![allow(clippy::disallowed_methods)]

@@ -1,0 +1,133 @@
+//! Every variable the engine reads: one documented constant, its default and its parser each.
+//!
+//! A number that does not parse falls back to its default; [`Settings::ignored`] names it, and
+//! `forge … status` says so (never the shim).
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// `BOB_HOME`: where BoB is installed. Default `~/.claude`.
+pub const BOB_HOME: &str = "BOB_HOME";
+/// `BOB_FORGE_STATE`: the machine-wide state folder. Default `$BOB_HOME/forge` (#1748).
+pub const STATE: &str = "BOB_FORGE_STATE";
+/// `BOB_FORGE_TTL`: seconds a cached verdict is reused. Default 60 (#1748).
+pub const TTL: &str = "BOB_FORGE_TTL";
+/// `BOB_FORGE_WINDOW`: seconds back that an observation is evidence. Default 300 (#1748).
+pub const WINDOW: &str = "BOB_FORGE_WINDOW";
+/// `BOB_FORGE_PROBE_TIMEOUT`: seconds after which a hanging probe is ended and is `net`. Default 10.
+pub const PROBE_TIMEOUT: &str = "BOB_FORGE_PROBE_TIMEOUT";
+/// `BOB_FORGE_CALLER`: the kind of caller (`groom`, `brief`, `tick`), appended to the folder's name.
+pub const CALLER: &str = "BOB_FORGE_CALLER";
+/// `BOB_FORGE_DEPTH`: how many shims are above this one; set by the shim, cuts a loop on PATH.
+pub const DEPTH: &str = "BOB_FORGE_DEPTH";
+/// `CLAUDE_CODE_SESSION_ID`: the session a call belongs to; its first eight characters are recorded.
+pub const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
+/// `HOME`: where `BOB_HOME` lies by default.
+pub const HOME: &str = "HOME";
+/// `PATH`: where the real gh is looked for.
+pub const PATH: &str = "PATH";
+/// `GH_HOST`: gh's own default host.
+pub const GH_HOST: &str = "GH_HOST";
+/// `GH_REPO`: gh's own default repository.
+pub const GH_REPO: &str = "GH_REPO";
+
+/// Every variable above: what a front end has to hand to the engine.
+pub const NAMES: &[&str] = &[
+    BOB_HOME, STATE, TTL, WINDOW, PROBE_TIMEOUT, CALLER, DEPTH, SESSION, HOME, PATH, GH_HOST, GH_REPO,
+];
+
+/// How deep shims may be nested before the shim takes it for a loop (`CONTRACT` section 2).
+pub const MAX_DEPTH: u32 = 8;
+
+/// A look-up in an environment: the process's own, or one a JS caller handed over.
+pub trait Lookup {
+    /// The value of `name`, where it is set.
+    fn var(&self, name: &str) -> Option<OsString>;
+}
+
+impl<F: Fn(&str) -> Option<OsString>> Lookup for F {
+    fn var(&self, name: &str) -> Option<OsString> {
+        self(name)
+    }
+}
+
+/// The settings of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The machine-wide state folder; `None` when neither it nor `BOB_HOME` nor `HOME` is set.
+    pub state: Option<PathBuf>,
+    /// Seconds a cached verdict is reused.
+    pub ttl_s: u64,
+    /// Seconds back that an observation is evidence.
+    pub window_s: u64,
+    /// Seconds after which a hanging probe is ended.
+    pub probe_timeout_s: u64,
+    /// Names and values of variables that did not parse and fell back to their default.
+    pub ignored: Vec<(&'static str, String)>,
+}
+
+impl Settings {
+    /// Reads the settings out of an environment.
+    pub fn read(env: &impl Lookup) -> Settings {
+        let mut ignored = Vec::new();
+        let mut seconds = |name: &'static str, default: u64| match nonempty(env, name) {
+            None => default,
+            Some(value) => match value.to_str().and_then(|v| v.trim().parse::<u64>().ok()) {
+                Some(n) => n,
+                None => {
+                    ignored.push((name, value.to_string_lossy().into_owned()));
+                    default
+                }
+            },
+        };
+        let (ttl_s, window_s) = (seconds(TTL, 60), seconds(WINDOW, 300));
+        let probe_timeout_s = seconds(PROBE_TIMEOUT, 10);
+        Settings { state: state_folder(env), ttl_s, window_s, probe_timeout_s, ignored }
+    }
+}
+
+/// `$BOB_HOME`, by default `~/.claude`; `None` when `HOME` is not set either.
+pub fn bob_home(env: &impl Lookup) -> Option<PathBuf> {
+    match nonempty(env, BOB_HOME) {
+        Some(home) => Some(home.into()),
+        None => nonempty(env, HOME).map(|home| Path::new(&home).join(".claude")),
+    }
+}
+
+fn state_folder(env: &impl Lookup) -> Option<PathBuf> {
+    match nonempty(env, STATE) {
+        Some(state) => Some(state.into()),
+        None => bob_home(env).map(|home| home.join("forge")),
+    }
+}
+
+/// A variable that is set to nothing counts as not set, as in a shell's `${NAME:-default}`.
+fn nonempty(env: &impl Lookup, name: &str) -> Option<OsString> {
+    env.var(name).filter(|value| value.as_os_str() != OsStr::new(""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &'static [(&str, &str)]) -> impl Lookup {
+        move |name: &str| pairs.iter().find(|(n, _)| *n == name).map(|(_, v)| OsString::from(v))
+    }
+
+    #[test]
+    fn the_state_folder_follows_bob_home_and_home() {
+        let state = |pairs| Settings::read(&env(pairs)).state;
+        assert_eq!(state(&[("HOME", "/h")]), Some("/h/.claude/forge".into()));
+        assert_eq!(state(&[("HOME", "/h"), ("BOB_HOME", "/b")]), Some("/b/forge".into()));
+        assert_eq!(state(&[("BOB_HOME", "/b"), ("BOB_FORGE_STATE", "/s")]), Some("/s".into()));
+        assert_eq!(state(&[("HOME", "/h"), ("BOB_FORGE_STATE", "")]), Some("/h/.claude/forge".into()));
+        assert_eq!(state(&[]), None);
+    }
+
+    #[test]
+    fn a_number_that_does_not_parse_falls_back_and_is_named() {
+        let settings = Settings::read(&env(&[("BOB_FORGE_TTL", "5m"), ("BOB_FORGE_WINDOW", " 30 ")]));
+        assert_eq!((settings.ttl_s, settings.window_s), (60, 30));
+        assert_eq!(settings.ignored, vec![(TTL, "5m".to_string())]);
+    }
+}

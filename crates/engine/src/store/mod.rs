@@ -1,0 +1,2 @@
+//! FILES: the only user of `std::fs`.
+#![allow(clippy::disallowed_methods)]

@@ -1,0 +1,2 @@
+//! The command behind `bob forge …`.
+fn main() {}

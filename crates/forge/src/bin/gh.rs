@@ -1,0 +1,2 @@
+//! The `gh` that sits first on PATH.
+fn main() {}

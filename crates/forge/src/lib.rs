@@ -1,0 +1,1 @@
+//! The two front ends of the engine that are programs: the `gh` shim and the `forge` command.
