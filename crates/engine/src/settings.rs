@@ -32,9 +32,8 @@ pub const GH_HOST: &str = "GH_HOST";
 pub const GH_REPO: &str = "GH_REPO";
 
 /// Every variable above: what a front end has to hand to the engine.
-pub const NAMES: &[&str] = &[
-    BOB_HOME, STATE, TTL, WINDOW, PROBE_TIMEOUT, CALLER, DEPTH, SESSION, HOME, PATH, GH_HOST, GH_REPO,
-];
+pub const NAMES: &[&str] =
+    &[BOB_HOME, STATE, TTL, WINDOW, PROBE_TIMEOUT, CALLER, DEPTH, SESSION, HOME, PATH, GH_HOST, GH_REPO];
 
 /// How deep shims may be nested before the shim takes it for a loop (`CONTRACT` section 2).
 pub const MAX_DEPTH: u32 = 8;

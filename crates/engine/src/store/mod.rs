@@ -1,2 +1,18 @@
 //! FILES: the only user of `std::fs`.
+//!
+//! | file in the state folder | format | written by | lock | why `kill -9` is safe |
+//! | --- | --- | --- | --- | --- |
+//! | `observations.log` | TSV, nine columns | every shim, probes, `record` | `observations.lock` | one `write` a line; the next writer ends a torn line before its own, readers stop at the last newline |
+//! | `observations.lock` | `size lines` | whoever holds it | itself, never unlinked | a memo: a size that is not the log's makes the next holder count again |
+//!
+//! Rules: a reader accepts a torn last line and unknown trailing columns; nothing is edited in place
+//! (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
+//! held across a child or a sleep.
 #![allow(clippy::disallowed_methods)]
+
+pub mod atomic;
+pub mod lock;
+pub mod observations;
+pub mod private;
+pub mod project;
+pub mod ring;

@@ -1,0 +1,91 @@
+//! Folders 700, files 600, whatever the umask, and closed again when an older version left them open.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+/// Makes sure that `folder` exists and is open to its owner alone. Its parents are made as any
+/// program would make them.
+pub fn ensure_folder(folder: &Path) -> io::Result<()> {
+    match fs::metadata(folder) {
+        Ok(found) if !found.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+        Ok(found) => close(folder, found.mode(), 0o700),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            if let Some(parent) = folder.parent().filter(|p| !p.as_os_str().is_empty()) {
+                fs::create_dir_all(parent)?;
+            }
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Ok(()) => close(folder, fs::metadata(folder)?.mode(), 0o700),
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                Err(e) => Err(e),
+            }
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Opens a file of ours with `options`: no symlink, a regular file (a FIFO put in its place blocks
+/// nobody), mode 600 from its first moment and closed when it was found more open.
+pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let file = options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
+    }
+    if found.mode() & 0o777 != 0o600 {
+        // A file of another owner cannot be changed and is none of ours to judge.
+        let _ = file.set_permissions(Permissions::from_mode(0o600));
+    }
+    Ok(file)
+}
+
+fn close(path: &Path, mode: u32, wanted: u32) -> io::Result<()> {
+    if mode & 0o777 == wanted {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o777
+    }
+
+    #[test]
+    fn a_folder_found_open_is_closed_on_the_next_write() {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("a/forge");
+        ensure_folder(&folder).unwrap();
+        assert_eq!(mode(&folder), 0o700);
+        fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
+        ensure_folder(&folder).unwrap();
+        assert_eq!(mode(&folder), 0o700);
+    }
+
+    #[test]
+    fn a_file_found_open_is_closed_when_it_is_opened() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("log");
+        fs::write(&path, "x").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
+        open(OpenOptions::new().append(true), &path).unwrap();
+        assert_eq!(mode(&path), 0o600);
+    }
+
+    #[test]
+    fn what_is_no_file_of_ours_is_refused_and_blocks_nobody() {
+        let home = tempfile::tempdir().unwrap();
+        let link = home.path().join("link");
+        std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+        assert!(open(OpenOptions::new().append(true), &link).is_err());
+        assert!(open(OpenOptions::new().read(true), home.path()).is_err());
+        let fifo = home.path().join("fifo");
+        assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+        assert!(open(OpenOptions::new().read(true), &fifo).is_err());
+        assert!(ensure_folder(&fifo).is_err());
+    }
+}
