@@ -1,2 +1,13 @@
-//! CHILDREN, SIGNALS, CLOCK, ENVIRONMENT: the only user of `std::process`, `std::env` and the clock.
+//! CHILDREN, SIGNALS, CLOCK, ENVIRONMENT: the only user of `std::process`, `std::env`, the clock, and
+//! of `unsafe`, which stays in `sys` (raw calls behind safe names) and `signals` (what may run inside
+//! a signal handler).
 #![allow(clippy::disallowed_methods)]
+
+pub mod capture;
+pub mod clock;
+pub mod exit;
+pub mod find;
+pub mod invocation;
+pub mod run;
+pub mod signals;
+mod sys;

@@ -1,0 +1,24 @@
+//! The clock, read here and passed on.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Seconds since the epoch; 0 for a clock set before it.
+pub fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+/// Measures one call on the monotonic clock, so that a clock set meanwhile does not show.
+#[derive(Clone, Copy, Debug)]
+pub struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts measuring.
+    pub fn start() -> Stopwatch {
+        Stopwatch(Instant::now())
+    }
+
+    /// Milliseconds since the start.
+    pub fn ms(&self) -> u64 {
+        u64::try_from(self.0.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}

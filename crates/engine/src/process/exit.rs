@@ -1,0 +1,43 @@
+//! The ends of a shim: becoming gh, or ending as gh ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use super::sys::{self, Block};
+use crate::decide::signal::Ended;
+use crate::settings;
+
+/// Becomes the real gh: same process, nothing of ours left. Returns only with the reason why not.
+pub fn become_gh(program: &Path, argv: &[OsString], depth: u32) -> io::Error {
+    let env = Block::environment_with(settings::DEPTH, &depth.to_string());
+    let failed = sys::exec(&sys::c_string(program.into()), &Block::argv(argv), &env);
+    if failed.raw_os_error() != Some(libc::ENOEXEC) {
+        return failed;
+    }
+    let (shell, argv) = through_shell(program, argv);
+    sys::exec(&shell, &argv, &env)
+}
+
+/// A script without a `#!` line is run by the shell, as every shell would have done.
+pub(super) fn through_shell(program: &Path, argv: &[OsString]) -> (std::ffi::CString, Block) {
+    let words = ["sh".into(), program.into()].into_iter().chain(argv.iter().skip(1).cloned());
+    (c"/bin/sh".into(), Block::argv(&words.collect::<Vec<OsString>>()))
+}
+
+/// Ends this process the way its child ended: with its code, or by its signal.
+pub fn end_as(ended: Ended) -> ! {
+    match ended {
+        Ended::Code(code) => sys::exit_now(code),
+        Ended::Signal(signal) => sys::die_by(signal),
+    }
+}
+
+/// Writes a line of ours to standard error; a closed or full one is not worth a word.
+pub fn say(line: &str) {
+    let text = format!("{line}\n");
+    let mut left = text.as_bytes();
+    while let Ok(n @ 1..) = sys::write(2, left) {
+        left = &left[n..];
+    }
+}

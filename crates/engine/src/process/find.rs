@@ -1,0 +1,113 @@
+//! The real gh: the first on PATH that is no copy of the shim.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What every copy of the shim carries in its first bytes, the compiled one and the shell script
+/// that it replaces alike.
+pub const MARKER: &[u8] = b"bob-forge-gh-shim";
+
+/// How far into a file the marker may stand.
+const HEAD: u64 = 4096;
+
+/// The first `gh` on `path` that can be run and is not a shim. Empty and relative entries are passed
+/// over: what lies in the working directory is not what the user installed.
+///
+/// # Errors
+/// None was found: one line that names what was searched.
+pub fn real_gh(path: Option<&OsStr>) -> Result<PathBuf, String> {
+    let Some(path) = path.filter(|p| !p.is_empty()) else {
+        return Err("PATH is not set, so there is no place to look for the real gh".into());
+    };
+    let own = std::fs::metadata(own_executable()).ok().map(|m| (m.dev(), m.ino()));
+    let mut shims = Vec::new();
+    for folder in path.as_bytes().split(|b| *b == b':').filter(|f| f.starts_with(b"/")) {
+        let candidate = Path::new(OsStr::from_bytes(folder)).join("gh");
+        match judge(&candidate, own) {
+            Judgement::Real => return Ok(candidate),
+            Judgement::Shim => shims.push(candidate.to_string_lossy().into_owned()),
+            Judgement::None => {}
+        }
+    }
+    let passed_over = if shims.is_empty() {
+        String::new()
+    } else {
+        format!(" (passed over, a shim: {})", shims.join(", "))
+    };
+    Err(format!("no real gh found on PATH: searched {}{passed_over}", path.to_string_lossy()))
+}
+
+enum Judgement {
+    Real,
+    Shim,
+    None,
+}
+
+fn judge(candidate: &Path, own: Option<(u64, u64)>) -> Judgement {
+    let Ok(found) = std::fs::metadata(candidate) else { return Judgement::None };
+    if !found.is_file() || found.mode() & 0o111 == 0 {
+        return Judgement::None;
+    }
+    if own == Some((found.dev(), found.ino())) || carries_marker(candidate) {
+        return Judgement::Shim;
+    }
+    Judgement::Real
+}
+
+/// A file that may be run but not read cannot be a shim of ours: deploy makes them readable.
+fn carries_marker(candidate: &Path) -> bool {
+    let mut head = Vec::new();
+    let opened = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(candidate);
+    opened.and_then(|file| file.take(HEAD).read_to_end(&mut head)).is_ok()
+        && head.windows(MARKER.len()).any(|window| window == MARKER)
+}
+
+#[cfg(target_os = "linux")]
+fn own_executable() -> PathBuf {
+    "/proc/self/exe".into()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn own_executable() -> PathBuf {
+    std::env::current_exe().unwrap_or_default()
+}
+
+/// The value of PATH for [`real_gh`], from an environment look-up.
+pub fn path_of(env: &impl crate::settings::Lookup) -> Option<OsString> {
+    env.var(crate::settings::PATH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn program(folder: &Path, content: &str, mode: u32) {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("gh"), content).unwrap();
+        fs::set_permissions(folder.join("gh"), fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    #[test]
+    fn shims_folders_and_files_that_cannot_run_are_passed_over() {
+        let home = tempfile::tempdir().unwrap();
+        let at = |name: &str| home.path().join(name);
+        program(&at("shim"), "#!/bin/sh\n# bob-forge-gh-shim\n", 0o755);
+        program(&at("plain"), "#!/bin/sh\n", 0o644);
+        fs::create_dir_all(at("folder/gh")).unwrap();
+        program(&at("real"), "#!/bin/sh\nexit 0\n", 0o755);
+        let path = ["", ".", "real", "/nowhere"].map(String::from).into_iter();
+        let absolute = ["shim", "plain", "folder"].map(|n| at(n).display().to_string());
+        let path = path.chain(absolute).collect::<Vec<_>>().join(":");
+        let complaint = real_gh(Some(path.as_ref())).unwrap_err();
+        assert!(complaint.contains("/nowhere") && complaint.contains("a shim"), "{complaint}");
+        let path = format!("{path}:{}", at("real").display());
+        assert_eq!(real_gh(Some(path.as_ref())), Ok(at("real/gh")));
+        assert!(real_gh(None).is_err() && real_gh(Some("".as_ref())).is_err());
+    }
+}

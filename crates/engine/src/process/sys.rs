@@ -1,0 +1,364 @@
+//! Raw system calls behind safe names. What only Linux has stands beside a portable sibling here, so
+//! that no other file knows which system it runs on.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, OsString, c_char, c_int};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
+
+/// The process's arguments as the kernel handed them to `main`.
+pub fn arguments(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
+    let count = usize::try_from(argc).unwrap_or(0);
+    // SAFETY: `main` is called with `argc` pointers to NUL-terminated strings that live as long as the
+    // process.
+    let word = |n: usize| unsafe { CStr::from_ptr(*argv.add(n)) };
+    (0..count).map(|n| OsString::from_vec(word(n).to_bytes().to_vec())).collect()
+}
+
+/// A NULL-terminated array of strings for `exec`.
+pub struct Block {
+    pointers: Vec<*const c_char>,
+    _owned: Vec<CString>,
+}
+
+impl Block {
+    /// The words of an argv.
+    pub fn argv(words: &[OsString]) -> Block {
+        let owned: Vec<CString> = words.iter().map(|w| c_string(w.clone())).collect();
+        let pointers = owned.iter().map(|w| w.as_ptr()).chain([std::ptr::null()]).collect();
+        Block { pointers, _owned: owned }
+    }
+
+    /// This process's environment, entry by entry as it was inherited (order, duplicates, entries
+    /// without `=`), but with `name` set to `value`.
+    pub fn environment_with(name: &str, value: &str) -> Block {
+        let mut pointers = Vec::new();
+        // SAFETY: `environ` is NULL or a NULL-terminated array of NUL-terminated strings; nothing here
+        // changes it, and the shim has one thread.
+        unsafe {
+            let mut at = environ();
+            while !at.is_null() && !(*at).is_null() {
+                let entry = CStr::from_ptr(*at).to_bytes();
+                if entry.strip_prefix(name.as_bytes()).is_none_or(|rest| !rest.starts_with(b"=")) {
+                    pointers.push(*at);
+                }
+                at = at.add(1);
+            }
+        }
+        let own = c_string(format!("{name}={value}").into());
+        pointers.extend([own.as_ptr(), std::ptr::null()]);
+        Block { pointers, _owned: vec![own] }
+    }
+
+    fn as_ptr(&self) -> *const *const c_char {
+        self.pointers.as_ptr()
+    }
+}
+
+/// A C string; what follows a NUL byte, which no argument can hold, is cut.
+pub fn c_string(word: OsString) -> CString {
+    let mut bytes = word.into_vec();
+    if let Some(nul) = bytes.iter().position(|b| *b == 0) {
+        bytes.truncate(nul);
+    }
+    CString::new(bytes).unwrap_or_default()
+}
+
+#[cfg(not(target_os = "macos"))]
+unsafe fn environ() -> *const *const c_char {
+    unsafe extern "C" {
+        static environ: *const *const c_char;
+    }
+    // SAFETY: the C library defines it before `main` runs.
+    unsafe { environ }
+}
+
+#[cfg(target_os = "macos")]
+unsafe fn environ() -> *const *const c_char {
+    // SAFETY: always a valid pointer to the environment's pointer.
+    unsafe { *libc::_NSGetEnviron() as *const *const c_char }
+}
+
+fn check(result: c_int) -> io::Result<c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Whether a descriptor is open.
+pub fn is_open(fd: RawFd) -> bool {
+    // SAFETY: F_GETFD has no argument and no effect.
+    unsafe { libc::fcntl(fd, libc::F_GETFD) >= 0 }
+}
+
+/// Whether a descriptor is a terminal.
+pub fn is_terminal(fd: RawFd) -> bool {
+    // SAFETY: no pointers.
+    unsafe { libc::isatty(fd) == 1 }
+}
+
+/// Holds closed standard descriptors shut against our own files: a file of ours that landed on
+/// descriptor 2 would take the child's messages. They close again by themselves at `exec`.
+pub fn occupy_closed_standard_descriptors() {
+    for fd in 0..=2 {
+        if !is_open(fd) {
+            // SAFETY: a constant path; the lowest free descriptor is `fd`, as those below are open.
+            unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC) };
+        }
+    }
+}
+
+/// A pipe that no child inherits, (read end, write end).
+pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = std::io::pipe()?;
+    Ok((read.into(), write.into()))
+}
+
+/// Makes reads (or writes) of this end return at once.
+pub fn set_nonblocking(fd: &OwnedFd) -> io::Result<()> {
+    let fd = fd.as_raw_fd();
+    // SAFETY: flags of an open descriptor.
+    unsafe {
+        let flags = check(libc::fcntl(fd, libc::F_GETFL))?;
+        check(libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK))?;
+    }
+    Ok(())
+}
+
+/// Reads once.
+pub fn read(fd: RawFd, into: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is as long as said.
+    let n = unsafe { libc::read(fd, into.as_mut_ptr().cast(), into.len()) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Writes once.
+pub fn write(fd: RawFd, bytes: &[u8]) -> io::Result<usize> {
+    // SAFETY: the buffer is as long as said.
+    let n = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+    usize::try_from(n).map_err(|_| io::Error::last_os_error())
+}
+
+/// Waits until one of the descriptors is ready for what is asked of it (`(fd, POLLIN or POLLOUT)`);
+/// returns which are. `timeout_ms` below 0 waits for ever; a signal ends the wait with `Interrupted`.
+pub fn poll(fds: &[(RawFd, i16)], timeout_ms: c_int) -> io::Result<Vec<bool>> {
+    let mut set: Vec<libc::pollfd> =
+        fds.iter().map(|(fd, events)| libc::pollfd { fd: *fd, events: *events, revents: 0 }).collect();
+    // SAFETY: the array is as long as said.
+    check(unsafe { libc::poll(set.as_mut_ptr(), set.len() as libc::nfds_t, timeout_ms) })?;
+    Ok(set.iter().map(|p| p.revents != 0).collect())
+}
+
+/// Whether two descriptors write to one place with one offset (`2>&1`), so that the order of what is
+/// written to them can be seen by a reader.
+pub fn same_destination(a: RawFd, b: RawFd) -> bool {
+    let (Some(first), Some(second)) = (stat(a), stat(b)) else { return false };
+    if (first.st_dev, first.st_ino) != (second.st_dev, second.st_ino) {
+        return false;
+    }
+    // One file opened twice has two offsets, whose writes run over each other.
+    first.st_mode & libc::S_IFMT != libc::S_IFREG || same_description(a, b)
+}
+
+fn stat(fd: RawFd) -> Option<libc::stat> {
+    // SAFETY: a stat structure is plain data, filled by the call.
+    unsafe {
+        let mut found = std::mem::zeroed();
+        (libc::fstat(fd, &mut found) == 0).then_some(found)
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn same_description(a: RawFd, b: RawFd) -> bool {
+    const KCMP_FILE: c_int = 0;
+    // SAFETY: kcmp only compares.
+    let compared = unsafe { libc::syscall(libc::SYS_kcmp, libc::getpid(), libc::getpid(), KCMP_FILE, a, b) };
+    if compared < 0 { same_offset(a, b) } else { compared == 0 }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn same_description(a: RawFd, b: RawFd) -> bool {
+    same_offset(a, b)
+}
+
+/// Without a way to ask: one description has one offset, and appending needs none.
+fn same_offset(a: RawFd, b: RawFd) -> bool {
+    // SAFETY: neither call changes anything.
+    unsafe {
+        let appends = |fd| libc::fcntl(fd, libc::F_GETFL) & libc::O_APPEND != 0;
+        (appends(a) && appends(b)) || libc::lseek(a, 0, libc::SEEK_CUR) == libc::lseek(b, 0, libc::SEEK_CUR)
+    }
+}
+
+/// Starts `program` with descriptors rearranged (`(from, to)`), and the signal mask `mask`.
+///
+/// # Errors
+/// What `exec` or the process limit says.
+pub fn spawn(
+    program: &CStr,
+    argv: &Block,
+    env: &Block,
+    redirect: &[(RawFd, RawFd)],
+    mask: &libc::sigset_t,
+) -> io::Result<libc::pid_t> {
+    let fails = |code: c_int| if code == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) };
+    // SAFETY: both attribute objects are initialised before and destroyed after their use; argv and env
+    // are NULL-terminated arrays that outlive the call, which returns only after the child's exec.
+    unsafe {
+        let (mut actions, mut attributes, mut pid) = (std::mem::zeroed(), std::mem::zeroed(), 0);
+        fails(libc::posix_spawn_file_actions_init(&mut actions))?;
+        fails(libc::posix_spawnattr_init(&mut attributes))?;
+        for (from, to) in redirect {
+            fails(libc::posix_spawn_file_actions_adddup2(&mut actions, *from, *to))?;
+        }
+        libc::posix_spawnattr_setsigmask(&mut attributes, mask);
+        libc::posix_spawnattr_setflags(&mut attributes, libc::POSIX_SPAWN_SETSIGMASK as _);
+        let started = libc::posix_spawn(
+            &mut pid,
+            program.as_ptr(),
+            &actions,
+            &attributes,
+            argv.as_ptr().cast(),
+            env.as_ptr().cast(),
+        );
+        libc::posix_spawn_file_actions_destroy(&mut actions);
+        libc::posix_spawnattr_destroy(&mut attributes);
+        fails(started).map(|()| pid)
+    }
+}
+
+/// As [`spawn`], by `fork`, for the one disposition that `posix_spawn` cannot hand on: an ignored
+/// SIGCHLD, which we must not ignore while we wait.
+pub fn spawn_ignoring_sigchld(
+    program: &CStr,
+    argv: &Block,
+    env: &Block,
+    redirect: &[(RawFd, RawFd)],
+    mask: &libc::sigset_t,
+) -> io::Result<libc::pid_t> {
+    // SAFETY: the shim has one thread; the child calls only functions that are safe after `fork`.
+    unsafe {
+        let pid = check(libc::fork())?;
+        if pid == 0 {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            for (from, to) in redirect {
+                libc::dup2(*from, *to);
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
+            libc::execve(program.as_ptr(), argv.as_ptr(), env.as_ptr());
+            libc::_exit(127);
+        }
+        Ok(pid)
+    }
+}
+
+/// Becomes `program`; returns only with the reason why not.
+pub fn exec(program: &CStr, argv: &Block, env: &Block) -> io::Error {
+    // SAFETY: NULL-terminated arrays of NUL-terminated strings.
+    unsafe { libc::execve(program.as_ptr(), argv.as_ptr(), env.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+/// Leaves a copy of this process behind that goes on copying `from` to `to` until `from` ends: a
+/// grandchild may keep writing long after gh has gone, and must neither be cut off nor killed.
+pub fn leave_copying(from: RawFd, to: RawFd) {
+    // SAFETY: the shim has one thread; the copy only reads, writes and leaves.
+    unsafe {
+        if libc::fork() != 0 {
+            return;
+        }
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGCHLD, libc::SIGPIPE]
+        {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        for fd in (0..=2).filter(|fd| *fd != to && *fd != from) {
+            libc::close(fd);
+        }
+        libc::fcntl(from, libc::F_SETFL, 0);
+        let mut chunk = [0_u8; 16 << 10];
+        while let Ok(n @ 1..) = read(from, &mut chunk) {
+            let mut left = &chunk[..n];
+            while let Ok(n @ 1..) = write(to, left) {
+                left = &left[n..];
+                if left.is_empty() {
+                    break;
+                }
+            }
+            if !left.is_empty() {
+                break;
+            }
+        }
+        libc::_exit(0);
+    }
+}
+
+/// How a child changed, when it did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It exited with a code.
+    Exited(c_int),
+    /// It was killed by a signal.
+    Killed(c_int),
+    /// It was stopped.
+    Stopped,
+}
+
+/// Whether the child has ended, without collecting it: its number stays its own until [`collect`].
+pub fn has_ended(pid: libc::pid_t) -> bool {
+    // SAFETY: the structure is plain data, filled by the call.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, options) == 0 && info.si_signo != 0
+    }
+}
+
+/// Collects what happened to the child, if something did.
+pub fn collect(pid: libc::pid_t) -> Option<Change> {
+    let mut status = 0;
+    // SAFETY: one status for one child.
+    let changed = unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG | libc::WUNTRACED) };
+    match changed {
+        0 => None,
+        // Nobody to wait for (it was collected behind our back): that it ended is all that is known,
+        // and that is no success.
+        -1 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted => Some(Change::Exited(1)),
+        -1 => None,
+        _ if libc::WIFSTOPPED(status) => Some(Change::Stopped),
+        _ if libc::WIFSIGNALED(status) => Some(Change::Killed(libc::WTERMSIG(status))),
+        _ => Some(Change::Exited(libc::WEXITSTATUS(status))),
+    }
+}
+
+/// Sends a signal.
+pub fn kill(pid: libc::pid_t, signal: c_int) {
+    // SAFETY: no pointers.
+    unsafe { libc::kill(pid, signal) };
+}
+
+/// Stops this process as its child was stopped, so that the shell sees it; returns when continued.
+pub fn stop_self() {
+    // SAFETY: no pointers.
+    unsafe { libc::raise(libc::SIGSTOP) };
+}
+
+/// Ends this process at once, with a code.
+pub fn exit_now(code: c_int) -> ! {
+    // SAFETY: nothing of ours is buffered.
+    unsafe { libc::_exit(code) }
+}
+
+/// Ends this process by a signal, as its child ended; without a second core dump.
+pub fn die_by(signal: c_int) -> ! {
+    // SAFETY: plain data, no pointers kept.
+    unsafe {
+        let no_core = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        libc::setrlimit(libc::RLIMIT_CORE, &no_core);
+        libc::signal(signal, libc::SIG_DFL);
+        let mut only: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut only);
+        libc::sigaddset(&mut only, signal);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &only, std::ptr::null_mut());
+        libc::kill(libc::getpid(), signal);
+    }
+    exit_now(128 + signal)
+}

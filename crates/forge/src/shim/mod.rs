@@ -1,0 +1,52 @@
+//! One call through the shim:
+//! argv → plan → gate → run → classify → record → fall back → drain → exit.
+//!
+//! Before gh has started, whatever fails on our side ends in becoming gh ([`effects::shielded`]).
+//! After it has started there is no error to return: what is recorded or not changes nothing.
+
+mod effects;
+
+use std::path::Path;
+
+use engine::decide::plan::{GhEnv, Kind, Plan, plan};
+use engine::decide::signal::classify;
+use engine::ops::record::{Call, record};
+use engine::process::invocation::{Invocation, variable};
+use engine::process::run::{Ran, run};
+use engine::process::{clock, exit};
+use engine::settings;
+
+use effects::{become_gh, depth, real_gh, shielded};
+
+/// Carries one call through and ends this process as gh ended.
+pub fn carry(invocation: &Invocation) -> ! {
+    let depth = depth();
+    let gh = real_gh();
+    match shielded(|| judge(invocation)) {
+        Some(plan) if plan.kind != Kind::Offline => watch(invocation, &gh, &plan, depth),
+        // An offline call works with the network unplugged: its success says nothing about the forge.
+        _ => become_gh(invocation, &gh, depth),
+    }
+}
+
+fn judge(invocation: &Invocation) -> Plan {
+    let env = GhEnv { host: variable(settings::GH_HOST), repo: variable(settings::GH_REPO) };
+    plan(invocation.args(), &env)
+}
+
+fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
+    match run(gh, &invocation.argv, depth, invocation.streams.stderr) {
+        Ok(ran) => {
+            shielded(|| learn(invocation, plan, &ran));
+            exit::end_as(ran.leave_as)
+        }
+        Err(_) => become_gh(invocation, gh, depth),
+    }
+}
+
+fn learn(invocation: &Invocation, plan: &Plan, ran: &Ran) {
+    let outcome = classify(ran.ended, &ran.said, invocation.args());
+    let call = Call { plan, ended: ran.ended, ms: ran.ms, outcome, now_s: clock::now_s() };
+    // No state folder, a full disk, no rights: the call has been made, and that is what counts.
+    let _ = record(call, &variable, invocation.cwd.as_deref());
+}
