@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod capture;
+pub mod channel;
 pub mod clock;
 pub mod exit;
 pub mod find;

@@ -1,49 +1,114 @@
-//! Runs the real gh and copies what it says, so that the outcome can be classified.
+//! Runs the real gh and takes what it says, so that the outcome can be classified.
 //!
 //! One thread and one `poll` loop: signals (through a pipe that the handlers write to), the child's
-//! diverted output, the child's end. The loop ends with the child, not with the pipe.
+//! diverted streams, its standard input where we feed it, the child's end. The loop ends with the
+//! child, not with its pipes.
 
-use std::collections::VecDeque;
-use std::ffi::OsString;
+use std::ffi::{CStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
+use super::channel::Channel;
 use super::clock::Stopwatch;
 use super::exit;
-use super::invocation::Stderr;
-use super::signals::{self, Watch};
+use super::invocation::{Stderr, Streams};
+use super::signals::Watch;
 use super::sys::{self, Block, Change};
 use crate::decide::signal::Ended;
 use crate::settings;
 
-/// How much of a call's messages is kept for classification: their end, where gh says why it failed.
-pub const KEPT: usize = 256 << 10;
+/// One run of gh.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The real gh.
+    pub program: &'a Path,
+    /// Every word, `argv[0]` first.
+    pub argv: &'a [OsString],
+    /// How many shims deep the child is ([`settings::DEPTH`]).
+    pub depth: u32,
+    /// What the caller's standard descriptors are.
+    pub streams: Streams,
+    /// What is held back until [`Ran`] is shown or dropped.
+    pub hold: Hold,
+    /// Bytes for the child's standard input, in place of the caller's.
+    pub stdin: Option<&'a [u8]>,
+}
+
+/// Which streams are held until the call's outcome is known; never a terminal, never more than
+/// [`HELD_MAX`](super::channel::HELD_MAX).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Hold {
+    /// Everything is copied as it comes.
+    #[default]
+    Nothing,
+    /// The messages, so that those of an attempt that is made again can be dropped.
+    Messages,
+    /// The messages and the answer, the one apart from the other even when they go to one place.
+    AnswerApart,
+    /// The messages and the answer in their order.
+    All,
+}
 
 /// What one run of gh came to. Nothing after this can fail the call.
 #[derive(Debug)]
 pub struct Ran {
     /// How the child ended: what is classified and recorded.
     pub ended: Ended,
-    /// How the shim has to end; differs only when the reader of our output went away, which kills a
-    /// `gh` that writes to it directly.
-    pub leave_as: Ended,
     /// Latency.
     pub ms: u64,
-    /// The end of what it wrote to stderr (with `2>&1`, of both), at most [`KEPT`] bytes.
-    pub said: Vec<u8>,
+    answer: Option<Channel>,
+    messages: Option<Channel>,
+    sigpipe_kills: bool,
 }
 
-/// Starts gh, copies its stderr and waits for its end.
+impl Ran {
+    /// The end of what it wrote to stderr (with one pipe for `2>&1`, of both).
+    pub fn said(&self) -> Vec<u8> {
+        self.messages.as_ref().map(Channel::said).unwrap_or_default()
+    }
+
+    /// The whole answer, where it was held apart and fits.
+    pub fn answer(&self) -> Option<&[u8]> {
+        self.answer.as_ref().and_then(Channel::held)
+    }
+
+    /// Whether the caller has seen any byte of it yet; if so, it can no longer be replaced.
+    pub fn has_flowed(&self) -> bool {
+        self.channels().any(|channel| channel.has_flowed)
+    }
+
+    /// Shows the caller what gh said, and returns how the shim has to end: as gh did, unless the
+    /// reader has gone away, which kills a `gh` that writes to it directly.
+    pub fn show(mut self) -> Ended {
+        for channel in self.answer.iter_mut().chain(&mut self.messages) {
+            channel.release();
+        }
+        let reader_gone = self.channels().any(|channel| channel.reader_gone);
+        if reader_gone && self.sigpipe_kills { Ended::Signal(libc::SIGPIPE) } else { self.ended }
+    }
+
+    /// Drops what gh said: the caller sees something else in its place.
+    pub fn discard(mut self) {
+        for channel in self.answer.iter_mut().chain(&mut self.messages) {
+            channel.discard();
+        }
+    }
+
+    fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.answer.iter().chain(&self.messages)
+    }
+}
+
+/// Starts gh, takes its streams and waits for its end.
 ///
 /// # Errors
 /// gh could not be started; nothing has happened yet, and the caller can still become gh.
-pub fn run(program: &Path, argv: &[OsString], depth: u32, stderr: Stderr) -> io::Result<Ran> {
-    let watch = Watch::install()?;
-    let (copy, pipe_end) = divert(stderr)?;
+pub fn run(request: &Request, watch: &Watch) -> io::Result<Ran> {
+    let mut plumbing = Plumbing::lay(request)?;
     let stopwatch = Stopwatch::start();
-    let started = start(program, argv, depth, pipe_end.as_ref(), stderr, &watch);
-    drop(pipe_end);
+    let started = start(request, &plumbing, watch);
+    plumbing.child_ends.clear();
     let pid = match started {
         Ok(pid) => pid,
         Err(e) => {
@@ -52,49 +117,102 @@ pub fn run(program: &Path, argv: &[OsString], depth: u32, stderr: Stderr) -> io:
         }
     };
     watch.adopt(pid);
-    let mut child = Child { pid, watch, copy, said: VecDeque::new(), reader_gone: false };
-    let ended = child.wait();
+    let ended = wait(pid, watch, &mut plumbing);
     let ms = stopwatch.ms();
-    child.drain();
-    let leave_as =
-        if child.reader_gone && child.watch.sigpipe_kills { Ended::Signal(libc::SIGPIPE) } else { ended };
-    Ok(Ran { ended, leave_as, ms, said: child.said.into() })
+    for channel in plumbing.answer.iter_mut().chain(&mut plumbing.messages) {
+        channel.drain();
+    }
+    let Plumbing { answer, messages, .. } = plumbing;
+    Ok(Ran { ended, ms, answer, messages, sigpipe_kills: watch.sigpipe_kills })
 }
 
-/// What is read from the child and where it goes.
-struct Copy {
-    from: OwnedFd,
-    to: RawFd,
+/// The pipes between the child and us.
+struct Plumbing<'a> {
+    answer: Option<Channel>,
+    messages: Option<Channel>,
+    feed: Option<Feed<'a>>,
+    /// What the child gets, and as which of its descriptors.
+    child_ends: Vec<(OwnedFd, Vec<RawFd>)>,
 }
 
-/// stderr is diverted unless it is a terminal or closed; with `2>&1` one pipe carries both streams,
-/// so that their order stays exact.
-fn divert(stderr: Stderr) -> io::Result<(Option<Copy>, Option<OwnedFd>)> {
-    let to = match stderr {
-        Stderr::Closed | Stderr::Terminal => return Ok((None, None)),
-        Stderr::SameAsStdout => 1,
-        Stderr::Own => 2,
-    };
-    let (from, pipe_end) = sys::pipe()?;
-    sys::set_nonblocking(&from)?;
-    Ok((Some(Copy { from, to }), Some(pipe_end)))
+impl<'a> Plumbing<'a> {
+    fn lay(request: &Request<'a>) -> io::Result<Plumbing<'a>> {
+        let (streams, hold) = (request.streams, request.hold);
+        let mut plumbing = Plumbing { answer: None, messages: None, feed: None, child_ends: Vec::new() };
+        let holds_answer = matches!(hold, Hold::AnswerApart | Hold::All) && !streams.stdout_is_terminal;
+        let one_pipe = streams.stderr == Stderr::SameAsStdout && hold != Hold::AnswerApart;
+        let holds_messages = hold != Hold::Nothing;
+        // stderr is diverted unless it is a terminal or closed; with `2>&1` one pipe carries both, so
+        // that their order stays exact.
+        plumbing.messages = match streams.stderr {
+            Stderr::Closed | Stderr::Terminal => None,
+            Stderr::SameAsStdout if one_pipe => Some(plumbing.channel(1, holds_messages, &[1, 2])?),
+            Stderr::SameAsStdout | Stderr::Own => Some(plumbing.channel(2, holds_messages, &[2])?),
+        };
+        if holds_answer && !one_pipe {
+            plumbing.answer = Some(plumbing.channel(1, true, &[1])?);
+        }
+        if let Some(bytes) = request.stdin {
+            let (child_end, into) = sys::pipe()?;
+            sys::set_nonblocking(&into)?;
+            plumbing.child_ends.push((child_end, vec![0]));
+            plumbing.feed = Some(Feed { into, left: bytes }).filter(|feed| !feed.left.is_empty());
+        }
+        Ok(plumbing)
+    }
+
+    fn channel(&mut self, to: RawFd, holding: bool, as_fds: &[RawFd]) -> io::Result<Channel> {
+        let (channel, child_end) = Channel::open(to, holding)?;
+        self.child_ends.push((child_end, as_fds.to_vec()));
+        Ok(channel)
+    }
+
+    fn redirects(&self) -> Vec<(RawFd, RawFd)> {
+        let each = |(end, targets): &(OwnedFd, Vec<RawFd>)| {
+            let from = end.as_raw_fd();
+            targets.iter().map(move |to| (from, *to)).collect::<Vec<_>>()
+        };
+        self.child_ends.iter().flat_map(each).collect()
+    }
+
+    fn step(&mut self, ready: RawFd) {
+        for channel in self.answer.iter_mut().chain(&mut self.messages) {
+            if channel.poll_fd() == Some(ready) {
+                channel.step();
+            }
+        }
+        if let Some(feed) = self.feed.as_mut().filter(|feed| feed.into.as_raw_fd() == ready) {
+            feed.step();
+        }
+        // Nothing left: closed, so that the child sees the end of its input.
+        self.feed = self.feed.take().filter(|feed| !feed.left.is_empty());
+    }
 }
 
-fn start(
-    program: &Path,
-    argv: &[OsString],
-    depth: u32,
-    pipe_end: Option<&OwnedFd>,
-    stderr: Stderr,
-    watch: &Watch,
-) -> io::Result<libc::pid_t> {
-    let targets: &[RawFd] = if stderr == Stderr::SameAsStdout { &[1, 2] } else { &[2] };
-    let redirect: Vec<_> =
-        pipe_end.iter().flat_map(|end| targets.iter().map(|to| (end.as_raw_fd(), *to))).collect();
-    let env = Block::environment_with(settings::DEPTH, &depth.to_string());
-    let spawn = |program: &std::ffi::CStr, argv: &Block| {
+/// What is left to write to the child's standard input.
+struct Feed<'a> {
+    into: OwnedFd,
+    left: &'a [u8],
+}
+
+impl Feed<'_> {
+    fn step(&mut self) {
+        match sys::write(self.into.as_raw_fd(), self.left) {
+            Ok(n) => self.left = &self.left[n..],
+            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
+            // The child does not want it: as with any pipe, that is its own affair.
+            Err(_) => self.left = &[],
+        }
+    }
+}
+
+fn start(request: &Request, plumbing: &Plumbing, watch: &Watch) -> io::Result<libc::pid_t> {
+    let (program, argv) = (request.program, request.argv);
+    let env = Block::environment_with(settings::DEPTH, &request.depth.to_string());
+    let redirects = plumbing.redirects();
+    let spawn = |program: &CStr, argv: &Block| {
         let spawn = if watch.sigchld_was_ignored { sys::spawn_ignoring_sigchld } else { sys::spawn };
-        spawn(program, argv, &env, &redirect, &watch.inherited_mask)
+        spawn(program, argv, &env, &redirects, &watch.inherited_mask)
     };
     match spawn(&sys::c_string(program.into()), &Block::argv(argv)) {
         Err(e) if e.raw_os_error() == Some(libc::ENOEXEC) => {
@@ -105,110 +223,39 @@ fn start(
     }
 }
 
-struct Child {
-    pid: libc::pid_t,
-    watch: Watch,
-    copy: Option<Copy>,
-    said: VecDeque<u8>,
-    reader_gone: bool,
-}
-
-impl Child {
-    fn wait(&mut self) -> Ended {
-        loop {
-            if sys::has_ended(self.pid) {
-                self.watch.release();
-            }
-            match sys::collect(self.pid) {
-                Some(Change::Exited(code)) => return Ended::Code(code),
-                Some(Change::Killed(signal)) => return Ended::Signal(signal),
-                Some(Change::Stopped) => {
-                    sys::stop_self();
-                    sys::kill(self.pid, libc::SIGCONT);
-                }
-                None => self.copy_until_woken(),
-            }
+fn wait(pid: libc::pid_t, watch: &Watch, plumbing: &mut Plumbing) -> Ended {
+    loop {
+        while !sys::has_changed(pid) {
+            move_until_woken(watch, plumbing);
         }
-    }
-
-    /// Copies what comes until a signal came.
-    fn copy_until_woken(&mut self) {
-        loop {
-            let mut fds = vec![(self.watch.wake_fd(), libc::POLLIN)];
-            fds.extend(self.copy.as_ref().map(|copy| (copy.from.as_raw_fd(), libc::POLLIN)));
-            let ready = match sys::poll(&fds, -1) {
-                Ok(ready) => ready,
-                // A signal: its handler has written to the wake pipe as well.
-                Err(_) => continue,
-            };
-            if ready.get(1) == Some(&true) {
-                self.copy_once();
+        watch.release();
+        match sys::collect(pid) {
+            Change::Exited(code) => return Ended::Code(code),
+            Change::Killed(signal) => return Ended::Signal(signal),
+            Change::Stopped => {
+                watch.adopt(pid);
+                sys::stop_self();
+                sys::kill(pid, libc::SIGCONT);
             }
-            if ready[0] {
-                self.watch.settle();
-                return;
-            }
-        }
-    }
-
-    /// Copies one chunk; false when there is nothing (more) to copy.
-    fn copy_once(&mut self) -> bool {
-        let Some(copy) = &self.copy else { return false };
-        let mut chunk = [0; 64 << 10];
-        match sys::read(copy.from.as_raw_fd(), &mut chunk) {
-            Ok(0) => {
-                self.copy = None;
-                false
-            }
-            Ok(n) => {
-                keep(&mut self.said, &chunk[..n]);
-                if let Err(e) = write_all(copy.to, &chunk[..n]) {
-                    // Closing our end hands the child what it would have met itself.
-                    self.reader_gone = e.kind() == io::ErrorKind::BrokenPipe;
-                    self.copy = None;
-                }
-                true
-            }
-            Err(e) => e.kind() == io::ErrorKind::Interrupted,
-        }
-    }
-
-    /// After the child's end: what is left in the pipe, and somebody who stays for a grandchild.
-    fn drain(&mut self) {
-        // More than a pipe holds can only be a grandchild that goes on writing.
-        const PIPE_HOLDS: usize = 2 << 20;
-        let mut left = PIPE_HOLDS / (64 << 10);
-        while left > 0 && self.copy_once() {
-            left -= 1;
-        }
-        if let Some(copy) = &self.copy {
-            sys::leave_copying(copy.from.as_raw_fd(), copy.to);
         }
     }
 }
 
-fn keep(said: &mut VecDeque<u8>, chunk: &[u8]) {
-    said.extend(chunk);
-    if said.len() > KEPT {
-        said.drain(..said.len() - KEPT);
-    }
-}
-
-/// Writes everything, however slow the reader. Once a signal has asked this process to end, a reader
-/// that takes nothing more is not waited for: gh itself would not have been either.
-fn write_all(to: RawFd, mut left: &[u8]) -> io::Result<()> {
-    while !left.is_empty() {
-        match sys::write(to, left) {
-            Ok(n) => left = &left[n..],
-            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
-                let patience_ms = if signals::received().is_some() { 0 } else { -1 };
-                match sys::poll(&[(to, libc::POLLOUT)], patience_ms) {
-                    Ok(ready) if !ready[0] => return Err(io::Error::from(io::ErrorKind::TimedOut)),
-                    _ => {}
-                }
-            }
-            Err(e) => return Err(e),
+/// Moves what is ready until a signal came.
+fn move_until_woken(watch: &Watch, plumbing: &mut Plumbing) {
+    loop {
+        let mut fds = vec![(watch.wake_fd(), libc::POLLIN)];
+        let channels = plumbing.answer.iter().chain(&plumbing.messages);
+        fds.extend(channels.filter_map(Channel::poll_fd).map(|fd| (fd, libc::POLLIN)));
+        fds.extend(plumbing.feed.as_ref().map(|feed| (feed.into.as_raw_fd(), libc::POLLOUT)));
+        // A signal interrupts the wait, and its handler has written to the wake pipe.
+        let Ok(ready) = sys::poll(&fds, -1) else { continue };
+        for ((fd, _), _) in fds.iter().zip(&ready).skip(1).filter(|(_, ready)| **ready) {
+            plumbing.step(*fd);
+        }
+        if ready[0] {
+            watch.settle();
+            return;
         }
     }
-    Ok(())
 }

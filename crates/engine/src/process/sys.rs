@@ -302,30 +302,32 @@ pub enum Change {
     Stopped,
 }
 
-/// Whether the child has ended, without collecting it: its number stays its own until [`collect`].
-pub fn has_ended(pid: libc::pid_t) -> bool {
+/// Whether something has happened to the child, without collecting it: a child that has ended keeps
+/// its number until [`collect`], so that no signal meant for it can meet another process.
+pub fn has_changed(pid: libc::pid_t) -> bool {
     // SAFETY: the structure is plain data, filled by the call.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, options) == 0 && info.si_signo != 0
+        let options = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, options) != 0 || info.si_signo != 0
     }
 }
 
-/// Collects what happened to the child, if something did.
-pub fn collect(pid: libc::pid_t) -> Option<Change> {
+/// Collects what has happened to the child.
+pub fn collect(pid: libc::pid_t) -> Change {
     let mut status = 0;
     // SAFETY: one status for one child.
-    let changed = unsafe { libc::waitpid(pid, &mut status, libc::WNOHANG | libc::WUNTRACED) };
-    match changed {
-        0 => None,
-        // Nobody to wait for (it was collected behind our back): that it ended is all that is known,
-        // and that is no success.
-        -1 if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted => Some(Change::Exited(1)),
-        -1 => None,
-        _ if libc::WIFSTOPPED(status) => Some(Change::Stopped),
-        _ if libc::WIFSIGNALED(status) => Some(Change::Killed(libc::WTERMSIG(status))),
-        _ => Some(Change::Exited(libc::WEXITSTATUS(status))),
+    while unsafe { libc::waitpid(pid, &mut status, libc::WUNTRACED) } < 0 {
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            // Nobody to wait for (it was collected behind our back): that it ended is all that is
+            // known, and that is no success.
+            return Change::Exited(1);
+        }
+    }
+    match status {
+        _ if libc::WIFSTOPPED(status) => Change::Stopped,
+        _ if libc::WIFSIGNALED(status) => Change::Killed(libc::WTERMSIG(status)),
+        _ => Change::Exited(libc::WEXITSTATUS(status)),
     }
 }
 

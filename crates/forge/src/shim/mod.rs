@@ -12,7 +12,8 @@ use engine::decide::plan::{GhEnv, Kind, Plan, plan};
 use engine::decide::signal::classify;
 use engine::ops::record::{Call, record};
 use engine::process::invocation::{Invocation, variable};
-use engine::process::run::{Ran, run};
+use engine::process::run::{Hold, Ran, Request, run};
+use engine::process::signals::Watch;
 use engine::process::{clock, exit};
 use engine::settings;
 
@@ -35,17 +36,25 @@ fn judge(invocation: &Invocation) -> Plan {
 }
 
 fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
-    match run(gh, &invocation.argv, depth, invocation.streams.stderr) {
+    let request = Request {
+        program: gh,
+        argv: &invocation.argv,
+        depth,
+        streams: invocation.streams,
+        hold: Hold::Nothing,
+        stdin: None,
+    };
+    match Watch::install().and_then(|watch| run(&request, &watch)) {
         Ok(ran) => {
             shielded(|| learn(invocation, plan, &ran));
-            exit::end_as(ran.leave_as)
+            exit::end_as(ran.show())
         }
         Err(_) => become_gh(invocation, gh, depth),
     }
 }
 
 fn learn(invocation: &Invocation, plan: &Plan, ran: &Ran) {
-    let outcome = classify(ran.ended, &ran.said, invocation.args());
+    let outcome = classify(ran.ended, &ran.said(), invocation.args());
     let call = Call { plan, ended: ran.ended, ms: ran.ms, outcome, now_s: clock::now_s() };
     // No state folder, a full disk, no rights: the call has been made, and that is what counts.
     let _ = record(call, &variable, invocation.cwd.as_deref());
