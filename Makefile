@@ -1,0 +1,47 @@
+# make demo and make test do everything on a machine with Rust and Node; see README.md.
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+
+.PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26
+
+demo: build test-gh node_modules ## the main job, with the real gh against the embedded local forge
+	@scripts/demo.sh
+
+test: build test-gh node_modules ## every test
+	cargo test --workspace --no-fail-fast
+	node --test __test__/ tests/support/forge/
+
+build: ## the shim, the forge command and the addon, into target/deploy
+	@scripts/build.sh
+
+deploy: ## installs into $$BOB_HOME (default ~/.claude)
+	@scripts/deploy.sh
+
+bench: build node_modules ## what a call costs, as ratios measured side by side
+	@scripts/bench/run.sh
+
+check: node_modules ## formatting, lints, types
+	cargo fmt --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	npx --no-install tsc -p .
+
+test-forge-health: build node_modules ## the specification's: health, engine and JS
+	cargo test -p forge-engine
+	cargo test -p forge --test suite health
+	node --test __test__/health.test.js
+
+test-forge-shim: test-gh ## the specification's: the shim's transparency
+	cargo test -p forge --test suite transparency
+
+# The real gh, both versions, from their packages.
+test-gh:
+	@scripts/install-test-gh.sh
+.PHONY: test-gh
+
+node_modules: package.json package-lock.json
+	npm ci --no-audit --no-fund
+	@touch node_modules

@@ -1,0 +1,101 @@
+//! `make bench`, the processes: what a call costs through the shim, over calling gh directly, as a
+//! ratio to what a minimal C program costs that only spawns and waits. All variants take turns in one
+//! run, so that whatever else the machine does falls on each of them alike; medians are compared.
+//!
+//! Reads the programs' paths from `BENCH_SHIM` (the deployed build of `gh`), `BENCH_C` and
+//! `BENCH_CHILD` (built from `scripts/bench/*.c`). Exits with 1 when a bound is missed.
+#![allow(clippy::disallowed_methods, clippy::print_stdout, missing_docs)]
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 800;
+
+/// A way to make one call.
+struct Variant {
+    name: &'static str,
+    program: PathBuf,
+    args: &'static [&'static str],
+    took: Vec<Duration>,
+}
+
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn lay(shim: &Path, child: &Path) -> Scene {
+        let scene = Scene { folder: tempfile::tempdir().unwrap() };
+        for (folder, from) in [("shim", shim), ("real", child)] {
+            std::fs::create_dir(scene.path(folder)).unwrap();
+            std::fs::copy(from, scene.path(folder).join("gh")).unwrap();
+        }
+        std::fs::create_dir_all(scene.path("project/.git")).unwrap();
+        scene
+    }
+
+    /// One call, stderr into a file of its own: the shim has to divert and to classify it.
+    fn call(&self, variant: &Variant) -> Duration {
+        let mut command = Command::new(&variant.program);
+        let path = format!("{}:{}", self.path("shim").display(), self.path("real").display());
+        command.arg0("gh").args(variant.args).current_dir(self.path("project"));
+        command.env_clear().env("PATH", path).env("HOME", self.folder.path());
+        command.env("BOB_FORGE_STATE", self.path("state")).env("BENCH_REAL", self.path("real/gh"));
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(std::fs::File::create(self.path("stderr")).unwrap());
+        let start = Instant::now();
+        let status = command.status().unwrap();
+        let took = start.elapsed();
+        assert!(status.success(), "{}: {status}", variant.name);
+        took
+    }
+}
+
+fn main() {
+    let from = |name: &str| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name}: run `make bench`")));
+    let (shim, c, child) = (from("BENCH_SHIM"), from("BENCH_C"), from("BENCH_CHILD"));
+    let scene = Scene::lay(&shim, &child);
+    let (real, shim) = (scene.path("real/gh"), scene.path("shim/gh"));
+    let variant = |name, program: &PathBuf, args| Variant { name, program: program.clone(), args, took: vec![] };
+    let mut variants = [
+        variant("the real binary, directly", &real, &["api", "user"]),
+        variant("minimal C: spawn and wait", &c, &["api", "user"]),
+        variant("shim, recorded call", &shim, &["api", "user"]),
+        variant("shim, offline call", &shim, &["--version"]),
+    ];
+    for round in 0..ROUNDS + 20 {
+        for variant in &mut variants {
+            let took = scene.call(variant);
+            if round >= 20 {
+                variant.took.push(took);
+            }
+        }
+    }
+    report(&mut variants);
+}
+
+fn report(variants: &mut [Variant]) {
+    let median = |variant: &mut Variant| {
+        variant.took.sort();
+        variant.took[variant.took.len() / 2].as_secs_f64() * 1e6
+    };
+    let medians: Vec<f64> = variants.iter_mut().map(median).collect();
+    let (direct, c) = (medians[0], medians[1]);
+    println!("{:<28} {:>10} {:>14} {:>12}", "one call", "median", "over direct", "ratio to C");
+    for (variant, median) in variants.iter().zip(&medians) {
+        let over = median - direct;
+        println!("{:<28} {median:>7.0} us {over:>11.0} us {:>12.2}", variant.name, over / (c - direct));
+    }
+    let ratio = (medians[2] - direct) / (c - direct);
+    let met = ratio <= 1.4;
+    println!("recorded call: {ratio:.2} of spawn and wait (bound 1.40): {}", if met { "met" } else { "MISSED" });
+    if !met {
+        std::process::exit(1);
+    }
+}
