@@ -1,0 +1,128 @@
+//! The literal texts of what carries gh's requests: Go's HTTP client, curl inside git, and git itself.
+
+/// Starts of Go's network errors, as they stand after `Verb "URL": ` or alone.
+pub(super) const GO_NET: &[&[u8]] = &[
+    b"dial tcp",
+    b"dial udp",
+    b"dial unix",
+    b"read tcp",
+    b"read udp",
+    b"write tcp",
+    b"lookup ",
+    b"proxyconnect tcp",
+    b"socks connect ",
+    b"net/http: TLS handshake timeout",
+    b"net/http: request canceled",
+    b"net/http: HTTP/1.x transport connection broken",
+    b"net/http: timeout awaiting response headers",
+    b"TLS handshake timeout",
+    b"context deadline exceeded",
+    b"i/o timeout",
+    b"connection refused",
+    b"connection reset by peer",
+    b"no such host",
+    b"network is unreachable",
+    b"no route to host",
+    b"http2: ",
+    b"stream error: stream ID ",
+    b"http: server closed idle connection",
+    b"http: server gave HTTP response to HTTPS client",
+    b"x509: ",
+    b"tls: ",
+    b"remote error: tls: ",
+    b"rpc error: code = Unavailable",
+    b"rpc error: code = DeadlineExceeded",
+    // Node's, for extensions that are not written in Go
+    b"getaddrinfo ",
+    b"connect ECONNREFUSED",
+    b"connect ETIMEDOUT",
+    b"read ECONNRESET",
+    b"socket hang up",
+];
+
+/// Errors that Go reports in the network shape though nothing was sent: a bad URL, header or token,
+/// or a caller that gave up.
+pub(super) const GO_LOCAL: &[&[u8]] = &[
+    b"unsupported protocol scheme",
+    b"net/http: invalid header field",
+    b"net/http: invalid method",
+    b"http: no Host in request URL",
+    b"http: nil Request.URL",
+    b"http: ContentLength=",
+    b"invalid URL ",
+    b"context canceled",
+    b"open ",
+];
+
+/// Starts of curl's network errors, which git repeats after `unable to access 'URL': `.
+pub(super) const CURL_NET: &[&[u8]] = &[
+    b"Could not resolve host",
+    b"Could not resolve proxy",
+    b"Couldn't resolve host",
+    b"Couldn't connect to server",
+    b"Could not connect to server",
+    b"Failed to connect to ",
+    b"Failed connect to ",
+    b"Failure when receiving data",
+    b"Connection refused",
+    b"Connection timed out",
+    b"Connection timeout",
+    b"Connection was reset",
+    b"Connection died",
+    b"Connection reset by peer",
+    b"Operation timed out",
+    b"Operation too slow",
+    b"Resolving timed out",
+    b"Network is unreachable",
+    b"No route to host",
+    b"Temporary failure in name resolution",
+    b"Name or service not known",
+    b"SSL connection timeout",
+    b"SSL certificate problem",
+    b"SSL peer ",
+    b"SSL: ",
+    b"SSL_ERROR",
+    b"OpenSSL SSL_",
+    b"LibreSSL SSL_",
+    b"OpenSSL/",
+    b"BoringSSL SSL_",
+    b"TLS connect error",
+    b"server certificate verification failed",
+    b"gnutls_handshake()",
+    b"GnuTLS, handshake failed",
+    b"GnuTLS recv error",
+    b"schannel: ",
+    b"Recv failure",
+    b"Send failure",
+    b"Empty reply from server",
+    b"Proxy CONNECT aborted",
+    b"CONNECT tunnel failed",
+    b"Received HTTP code ",
+    b"Received HTTP/0.9 when not allowed",
+    b"transfer closed with ",
+    b"HTTP/2 stream ",
+    b"Error in the HTTP2 framing layer",
+    b"Unknown SSL protocol error",
+    b"RPC failed; curl ",
+];
+
+/// What stands before a status that is not in one of gh's own shapes: git's, and those of the GraphQL
+/// clients that extensions use.
+pub(super) const BEFORE_STATUS: &[&[u8]] = &[
+    b"The requested URL returned error: ",
+    b"RPC failed; HTTP ",
+    b"RPC failed; result=22, HTTP code = ",
+    b"server returned a non-200 status code: ",
+    b"unexpected status code: ",
+    b"unexpected HTTP status: ",
+];
+
+/// What git says after the connection is gone, whatever the cause was: only read as a network error
+/// where no line names the cause.
+pub(super) const HUNG_UP: &[&[u8]] = &[
+    b"the remote end hung up unexpectedly",
+    b"The remote end hung up unexpectedly",
+    b"unexpected disconnect while reading sideband packet",
+    b"early EOF",
+    b"expected flush after ref listing",
+];
