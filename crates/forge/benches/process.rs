@@ -58,11 +58,14 @@ impl Scene {
 }
 
 fn main() {
-    let from = |name: &str| PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name}: run `make bench`")));
+    let from = |name: &str| {
+        PathBuf::from(std::env::var_os(name).unwrap_or_else(|| panic!("{name}: run `make bench`")))
+    };
     let (shim, c, child) = (from("BENCH_SHIM"), from("BENCH_C"), from("BENCH_CHILD"));
     let scene = Scene::lay(&shim, &child);
     let (real, shim) = (scene.path("real/gh"), scene.path("shim/gh"));
-    let variant = |name, program: &PathBuf, args| Variant { name, program: program.clone(), args, took: vec![] };
+    let variant =
+        |name, program: &PathBuf, args| Variant { name, program: program.clone(), args, took: vec![] };
     let mut variants = [
         variant("the real binary, directly", &real, &["api", "user"]),
         variant("minimal C: spawn and wait", &c, &["api", "user"]),
@@ -94,7 +97,10 @@ fn report(variants: &mut [Variant]) {
     }
     let ratio = (medians[2] - direct) / (c - direct);
     let met = ratio <= 1.4;
-    println!("recorded call: {ratio:.2} of spawn and wait (bound 1.40): {}", if met { "met" } else { "MISSED" });
+    println!(
+        "recorded call: {ratio:.2} of spawn and wait (bound 1.40): {}",
+        if met { "met" } else { "MISSED" }
+    );
     if !met {
         std::process::exit(1);
     }
