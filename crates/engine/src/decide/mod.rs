@@ -1,11 +1,14 @@
 //! The decisions. PURE: values in, values out; no files, clock, environment, processes, printing.
 
 pub mod argv;
+mod commands;
+mod gh_flags;
 pub mod plan;
 pub mod repo;
 pub mod resource;
 pub mod signal;
 pub mod verdict;
+pub mod write;
 
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)] // it reads the sources that it judges
