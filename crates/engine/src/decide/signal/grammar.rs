@@ -177,6 +177,10 @@ fn graphql_text(said: &[u8]) -> Option<Finding> {
 /// known to be local. go-github, which extensions use, puts a status there.
 fn go_request(text: &[u8]) -> Option<Finding> {
     let Some(reason) = after_request(text) else {
+        // A keyring's or an agent's socket, when no request stands before it.
+        if text.starts_with(b"dial unix ") {
+            return Some(Finding::Client);
+        }
         let is_net =
             starts_any(GO_NET, text) && (!text.starts_with(b"lookup ") || find(text, b": ").is_some());
         return is_net.then_some(Finding::Net);

@@ -6,7 +6,8 @@
 use super::{Limit, Signal};
 
 /// Starts of lines that are no errors but carry other people's words: icons with a title after
-/// them, the shell's trace and prompts, request logs, and git naming commits by their subject.
+/// them, the shell's trace and prompts, request logs, warnings, this engine's own marker lines in a nested
+/// call, and git naming commits by their subject.
 pub(super) const ECHOED: &[&[u8]] = &[
     "✓".as_bytes(),
     "✔".as_bytes(),
@@ -19,6 +20,8 @@ pub(super) const ECHOED: &[&[u8]] = &[
     b"* ",
     b"warning: ",
     b"Warning: ",
+    b"sudo: ",
+    b"[forge-",
     b"hint: ",
     b"HEAD is now at ",
     b"Previous HEAD position was ",

@@ -4,7 +4,6 @@
 pub(super) const GO_NET: &[&[u8]] = &[
     b"dial tcp",
     b"dial udp",
-    b"dial unix",
     b"read tcp",
     b"read udp",
     b"write tcp",
