@@ -1,5 +1,7 @@
 //! Observations → state, reason, sample (the specification's classification rules, #1748, #3191).
 
+use serde::{Deserialize, Serialize};
+
 use super::signal::Signal;
 
 /// How many of the newest evidence observations a verdict reads.
@@ -33,7 +35,8 @@ pub struct Observation {
 }
 
 /// Whether an empty result may be believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum State {
     /// Recent calls succeeded: empty means empty.
     Operational,
@@ -59,11 +62,6 @@ impl State {
         }
     }
 
-    /// The state with this name.
-    pub fn parse(name: &str) -> Option<State> {
-        State::ALL.into_iter().find(|s| s.as_str() == name)
-    }
-
     /// The exit code that answers a shell caller: 0, 3, 4, 5.
     pub fn exit_code(self) -> u8 {
         match self {
@@ -76,7 +74,8 @@ impl State {
 }
 
 /// Why a verdict is what it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Reason {
     /// No availability failure among the sample.
     RecentCallsSucceeded,
@@ -122,15 +121,10 @@ impl Reason {
             Reason::NoGh => "no-gh",
         }
     }
-
-    /// The reason with this name.
-    pub fn parse(name: &str) -> Option<Reason> {
-        Reason::ALL.into_iter().find(|r| r.as_str() == name)
-    }
 }
 
 /// The evidence a verdict was read from: at most [`SAMPLE`] calls.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sample {
     /// Evidence observations read.
     pub total: u64,
@@ -151,18 +145,17 @@ pub struct Sample {
     /// 404s: real answers.
     pub notfound: u64,
     /// The window they were taken from, in seconds.
+    #[serde(rename = "window")]
     pub window_s: u64,
 }
 
 /// What the observations say.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     /// Whether an empty result may be believed.
     pub state: State,
     /// Why.
     pub reason: Reason,
-    /// The failing signals, each once, in the order of the signal table; empty when none failed.
-    pub causes: Vec<Signal>,
     /// The evidence.
     pub sample: Sample,
     /// When the newest evidence was written, in epoch seconds; a verdict must not outlive it.
@@ -191,14 +184,48 @@ pub struct Verdict {
 pub fn classify(observations: &[Observation], now_s: u64, window_s: u64) -> Verdict {
     let (sample, newest_at) = take_sample(observations, now_s, window_s);
     let (state, reason) = judge(&sample);
-    let causes = [
-        (Signal::Net, sample.net),
-        (Signal::Server, sample.server),
-        (Signal::RateLimit, sample.ratelimit),
-        (Signal::Auth, sample.auth),
-    ];
-    let causes = causes.into_iter().filter(|(_, n)| *n > 0).map(|(signal, _)| signal).collect();
-    Verdict { state, reason, causes, sample, newest_at }
+    Verdict { state, reason, sample, newest_at }
+}
+
+impl Verdict {
+    /// The failing signals with how often each was seen, in the order of the signal table.
+    pub fn causes(&self) -> Vec<(Signal, u64)> {
+        let Sample { net, server, ratelimit, auth, .. } = self.sample;
+        let failures = [
+            (Signal::Net, net),
+            (Signal::Server, server),
+            (Signal::RateLimit, ratelimit),
+            (Signal::Auth, auth),
+        ];
+        failures.into_iter().filter(|(_, times)| *times > 0).collect()
+    }
+}
+
+/// A verdict as it is kept for the next callers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// The verdict.
+    #[serde(flatten)]
+    pub verdict: Verdict,
+    /// For how many seconds it was made to be reused.
+    #[serde(rename = "ttl")]
+    pub ttl_s: u64,
+    /// When it was made, in epoch seconds.
+    pub checked_at: u64,
+}
+
+impl Stored {
+    /// Whether this verdict may be served now to a caller with these settings. It never outlives its
+    /// TTL nor the window of its newest evidence, and one from after now was made by a clock that has
+    /// been set back since: its age cannot be told.
+    pub fn is_fresh(&self, now_s: u64, ttl_s: u64, window_s: u64) -> bool {
+        let made_for_these = (self.ttl_s, self.verdict.sample.window_s) == (ttl_s, window_s);
+        let not_ahead = self.checked_at <= now_s.saturating_add(SKEW_S);
+        let within_ttl = now_s.saturating_sub(self.checked_at) < ttl_s;
+        let evidence_at = self.verdict.newest_at.unwrap_or(self.checked_at);
+        let evidence_holds = now_s.saturating_sub(evidence_at) <= window_s;
+        made_for_these && not_ahead && within_ttl && evidence_holds
+    }
 }
 
 /// The observations inside the window, evidence or not, by the rules of time of [`classify`].
@@ -279,7 +306,8 @@ mod tests {
 
     fn verdict(words: &str) -> (State, Reason, Vec<Signal>) {
         let verdict = classify(&calls(words), NOW, 300);
-        (verdict.state, verdict.reason, verdict.causes)
+        let causes = verdict.causes().into_iter().map(|(signal, _)| signal).collect();
+        (verdict.state, verdict.reason, causes)
     }
 
     #[test]
@@ -404,12 +432,26 @@ mod tests {
     }
 
     #[test]
-    fn names_of_states_and_reasons_read_back() {
+    fn a_stored_verdict_outlives_neither_its_ttl_nor_its_evidence() {
+        let stored = |age| Stored {
+            verdict: classify(&[seen(Signal::Ok, NOW - age)], NOW, 300),
+            ttl_s: 60,
+            checked_at: NOW,
+        };
+        let fresh = |age, now_s| stored(age).is_fresh(now_s, 60, 300);
+        assert!(fresh(0, NOW) && fresh(0, NOW + 59) && !fresh(0, NOW + 60), "the TTL");
+        assert!(fresh(290, NOW + 10) && !fresh(290, NOW + 11), "the evidence leaves the window");
+        assert!(fresh(0, NOW - 2) && !fresh(0, NOW - 3), "a clock that was set back");
+        assert!(!stored(0).is_fresh(NOW, 61, 300) && !stored(0).is_fresh(NOW, 60, 301), "other settings");
+    }
+
+    #[test]
+    fn states_and_reasons_are_stored_under_their_names() {
         for state in State::ALL {
-            assert_eq!(State::parse(state.as_str()), Some(state));
+            assert_eq!(serde_json::to_value(state).unwrap(), state.as_str());
         }
         for reason in Reason::ALL {
-            assert_eq!(Reason::parse(reason.as_str()), Some(reason));
+            assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());
         }
         assert_eq!(State::ALL.map(State::exit_code), [0, 3, 4, 5]);
     }

@@ -4,10 +4,12 @@
 //! | --- | --- | --- | --- | --- |
 //! | `observations.log` | TSV, nine columns | every shim, probes, `record` | `observations.lock` | one `write` a line; the next writer ends a torn line before its own, readers stop at the last newline |
 //! | `observations.lock` | `size lines` | whoever holds it | itself, never unlinked | a memo: a size that is not the log's makes the next holder count again |
+//! | `health.json` | JSON | every `status` that derived a verdict | none | written aside and renamed; valid only for the very log it names |
+//! | `health.lock` | empty | nobody | itself, never unlinked | the kernel lets go of it |
 //!
 //! Rules: a reader accepts a torn last line and unknown trailing columns; nothing is edited in place
 //! (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
-//! held across a child or a sleep.
+//! held across a child or a sleep, but `health.lock` across a probe (see `ops::health`).
 #![allow(clippy::disallowed_methods)]
 
 pub mod atomic;
@@ -16,3 +18,4 @@ pub mod observations;
 pub mod private;
 pub mod project;
 pub mod ring;
+pub mod verdict;
