@@ -1,3 +1,61 @@
 //! The use cases: load, decide, commit. Called by the shim, the command and the addon alike.
 
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use crate::process::clock::{self, Stopwatch};
+use crate::settings::{Lookup, Settings};
+
+pub mod health;
 pub mod record;
+
+/// What a use case knows of the process it runs in, handed over by its front end.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// The settings read out of `env`.
+    pub settings: Settings,
+    /// The environment: the one of the process, or one a JS caller handed over. A child gets it whole.
+    pub env: Vec<(OsString, OsString)>,
+    /// The working directory, where there is one.
+    pub cwd: Option<PathBuf>,
+    /// The time.
+    pub clock: Clock,
+}
+
+impl Context {
+    /// Reads the settings out of `env`. `now_s` is the time in epoch seconds, by default the clock's.
+    pub fn new(env: Vec<(OsString, OsString)>, cwd: Option<PathBuf>, now_s: Option<u64>) -> Context {
+        let settings = Settings::read(&|name: &str| find(&env, name));
+        Context { settings, env, cwd, clock: Clock::starting_at(now_s.unwrap_or_else(clock::now_s)) }
+    }
+}
+
+impl Lookup for Context {
+    fn var(&self, name: &str) -> Option<OsString> {
+        find(&self.env, name)
+    }
+}
+
+fn find(env: &[(OsString, OsString)], name: &str) -> Option<OsString> {
+    env.iter().find(|(n, _)| n == OsStr::new(name)).map(|(_, value)| value.clone())
+}
+
+/// A clock that is read once and then moves with the monotonic one: while an operation waits, its time
+/// goes on, and it goes on evenly when somebody sets the machine's clock meanwhile.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    start_s: u64,
+    since: Stopwatch,
+}
+
+impl Clock {
+    /// A clock that shows `now_s` now.
+    pub fn starting_at(now_s: u64) -> Clock {
+        Clock { start_s: now_s, since: Stopwatch::start() }
+    }
+
+    /// The time in epoch seconds.
+    pub fn now_s(&self) -> u64 {
+        self.start_s.saturating_add(self.since.ms() / 1_000)
+    }
+}

@@ -3,6 +3,7 @@
 //! a signal handler).
 #![allow(clippy::disallowed_methods)]
 
+pub mod ambient;
 pub mod capture;
 pub mod channel;
 pub mod clock;

@@ -1,2 +1,16 @@
-//! The command behind `bob forge …`.
-fn main() {}
+//! The `forge` command.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use engine::process::ambient;
+use forge::cli;
+
+fn main() -> ExitCode {
+    let output = cli::run(ambient::argv(), ambient::environment(), ambient::folder());
+    // A reader that went away (`… | head`) has what it wanted; the answer is the exit code.
+    let _ = io::stderr().write_all(output.stderr.as_bytes());
+    let mut stdout = io::stdout();
+    let _ = stdout.write_all(output.stdout.as_bytes()).and_then(|()| stdout.flush());
+    ExitCode::from(output.code)
+}

@@ -1,0 +1,38 @@
+//! The one question that is asked when nobody has called lately: `gh api rate_limit`, the cheapest real
+//! call there is. It needs no repository and spends no quota.
+
+use std::time::Duration;
+
+use super::observed;
+use crate::decide::signal::{self, Ended, Signal};
+use crate::decide::verdict::Observation;
+use crate::error::{Error, Result};
+use crate::ops::Context;
+use crate::process::capture::{Environment, capture};
+use crate::process::find;
+
+const QUESTION: [&str; 2] = ["api", "rate_limit"];
+
+/// Asks, and returns what was seen, as an observation that is not recorded yet. A question that is not
+/// answered within `BOB_FORGE_PROBE_TIMEOUT` is a network failure.
+///
+/// # Errors
+/// `EFORGE_NO_GH`: there is no real gh to ask with, or it cannot be started.
+pub fn ask(context: &Context) -> Result<Observation> {
+    let path = find::path_of(context);
+    // Never the shim: it would record the call a second time, and might itself wait for a reset.
+    let gh = find::real_gh(path.as_deref()).map_err(Error::no_gh)?;
+    let env = Environment::Given(context.env.clone());
+    let timeout = Duration::from_secs(context.settings.probe_timeout_s);
+    let answer = capture(&gh, &QUESTION, &env, None, timeout)
+        .map_err(|e| Error::no_gh(format!("cannot start {}: {e}", gh.display())))?;
+    let signal = match answer.timed_out {
+        true => Signal::Net,
+        false => signal::classify(answer.ended, &answer.stderr, &QUESTION.map(Into::into)).signal,
+    };
+    let exit = match answer.ended {
+        Ended::Code(code) => code,
+        Ended::Signal(number) => 128 + number,
+    };
+    Ok(observed(context, (exit, answer.ms), signal, "api"))
+}

@@ -1,0 +1,19 @@
+//! The ambient state of a program with an ordinary `main` (the `forge` command), read once.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// Every word of the command line, `argv[0]` first.
+pub fn argv() -> Vec<OsString> {
+    std::env::args_os().collect()
+}
+
+/// The whole environment.
+pub fn environment() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
+}
+
+/// The working directory; `None` when it has been deleted.
+pub fn folder() -> Option<PathBuf> {
+    std::env::current_dir().ok()
+}

@@ -1,0 +1,124 @@
+//! The command line of `forge`, as clap reads it.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
+use engine::decide::signal::Signal;
+
+/// Whether the forge can be believed, from the calls that were made of it.
+#[derive(Debug, Parser)]
+#[command(name = "forge", bin_name = "bob forge", version, disable_help_subcommand = true)]
+pub struct Forge {
+    #[command(subcommand)]
+    pub noun: Noun,
+}
+
+/// One noun a module.
+#[derive(Debug, Subcommand)]
+pub enum Noun {
+    /// May an empty result be believed? Exit 0 operational, 3 degraded, 4 unreachable, 5 unknown
+    Health(Health),
+}
+
+/// `forge health` alone is `forge health status`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub struct Health {
+    #[command(subcommand)]
+    pub verb: Option<HealthVerb>,
+    #[command(flatten)]
+    pub status: HealthStatus,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum HealthVerb {
+    /// The verdict with its evidence; asks the forge once when there is none
+    Status(HealthStatus),
+    /// Record a call that went past the shim
+    Record(HealthRecord),
+    /// The raw evidence behind the verdict
+    Observations(HealthObservations),
+    /// Forget all evidence
+    Reset,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct HealthStatus {
+    /// Print the whole verdict as JSON (bob-forge-health/1)
+    #[arg(long)]
+    pub json: bool,
+    /// Only read: never issue a call
+    #[arg(long)]
+    pub no_probe: bool,
+    /// Seconds a verdict is reused [default: BOB_FORGE_TTL, else 60]
+    #[arg(long, value_name = "N")]
+    pub ttl: Option<u64>,
+    /// Seconds back that a call is evidence [default: BOB_FORGE_WINDOW, else 300]
+    #[arg(long, value_name = "N")]
+    pub window: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+pub struct HealthRecord {
+    /// gh's exit code
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub rc: i32,
+    /// Latency in milliseconds
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub ms: u64,
+    /// What the outcome says about the forge [default: ok for exit 0, else other]
+    #[arg(long, value_name = "S", value_parser = signal_names())]
+    pub signal: Option<Signal>,
+    /// Command and subcommand, as in "issue list"
+    #[arg(long, value_name = "X")]
+    pub sub: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct HealthObservations {
+    /// Print them as JSON (bob-forge-observations/1)
+    #[arg(long)]
+    pub json: bool,
+    /// Seconds back [default: BOB_FORGE_WINDOW, else 300]
+    #[arg(long, value_name = "N")]
+    pub window: Option<u64>,
+}
+
+fn signal_names() -> impl TypedValueParser<Value = Signal> {
+    PossibleValuesParser::new(Signal::ALL.map(Signal::as_str))
+        .map(|name| Signal::parse(&name).unwrap_or(Signal::Other))
+}
+
+/// The command line with its alias undone: called as `forge-health`, it is `forge health`.
+pub fn unalias(mut argv: Vec<OsString>) -> Vec<OsString> {
+    let called_as = argv.first().and_then(|word| Path::new(word).file_name()).and_then(OsStr::to_str);
+    let noun = called_as.and_then(|name| name.strip_prefix("forge-")).map(OsString::from);
+    match noun {
+        Some(noun) => argv.splice(..1, ["forge".into(), noun]).for_each(drop),
+        // clap takes the first word for the program's name, whatever it is.
+        None if argv.is_empty() => argv.push("forge".into()),
+        None => {}
+    }
+    argv
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_grammar_is_sound() {
+        Forge::command().debug_assert();
+    }
+
+    #[test]
+    fn an_alias_is_its_noun() {
+        let undone = |words: &[&str]| unalias(words.iter().map(OsString::from).collect());
+        assert_eq!(undone(&["/b/bin/forge-health", "--json"]), ["forge", "health", "--json"]);
+        assert_eq!(undone(&["forge", "health"]), ["forge", "health"]);
+        assert_eq!(undone(&[]), ["forge"]);
+    }
+}
