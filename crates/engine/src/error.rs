@@ -74,6 +74,16 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The whole story in one line: what, why, and what to do about it.
+    pub fn explained(&self) -> String {
+        match self.hint() {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.path, &self.source) {

@@ -8,10 +8,7 @@ use engine::settings::Settings;
 
 /// An error as one line: what, why, and what to do about it.
 pub fn error(e: &Error) -> String {
-    match e.hint() {
-        Some(hint) => format!("forge: {e}; {hint}\n"),
-        None => format!("forge: {e}\n"),
-    }
+    format!("forge: {}\n", e.explained())
 }
 
 /// One line for every variable that did not parse.

@@ -171,7 +171,7 @@ fn a_probe_that_hangs_is_ended_and_is_a_network_failure() {
     context.settings.probe_timeout_s = 1;
     let status = status(&context, &Options::default());
     assert_eq!((status.verdict.state, status.verdict.sample.net), (State::Unreachable, 1));
-    assert!(status.checked_at >= NOW + 1, "the time goes on while a probe runs");
+    assert!(status.checked_at > NOW, "the time goes on while a probe runs");
 }
 
 #[test]
