@@ -51,7 +51,7 @@ table() {
     done
     row new "$root/scripts/cli/bob" bin/bob
     row own "$built/forge.node" scripts/forge/forge.node
-    for file in "$root"/scripts/forge/*; do
+    for file in "$root"/scripts/forge/*.js; do
         row own "$file" "scripts/forge/${file##*/}"
     done
 }

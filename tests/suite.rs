@@ -8,6 +8,7 @@
 )]
 #![allow(dead_code, reason = "not every helper is used on every platform")]
 
+mod health;
 mod sandbox_itself;
 mod support;
 

@@ -20,13 +20,10 @@ impl AsRef<str> for Code {
     }
 }
 
-/// What napi itself reports: an argument that a facade should have refused, or a panic.
+/// What napi itself reports about an argument that a facade should have refused.
 impl From<Status> for Code {
-    fn from(status: Status) -> Code {
-        match status {
-            Status::GenericFailure => Code("EFORGE_DEFECT"),
-            _ => Code(Kind::Usage.code()),
-        }
+    fn from(_: Status) -> Code {
+        Code(Kind::Usage.code())
     }
 }
 

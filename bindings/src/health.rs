@@ -56,11 +56,11 @@ pub fn health_status(call: Call, options: HealthOptions) -> String {
     health::status(&call.into(), &options.into()).to_json()
 }
 
-/// The verdict over `[[epoch, signal], …]`.
+/// The verdict over `[[epoch or null, signal], …]`.
 #[napi(catch_unwind)]
 pub fn health_classify(outcomes: String, now: Option<f64>, window: f64) -> Result<String> {
     let usage = |e: serde_json::Error| thrown(Error::usage(e.to_string()));
-    let named: Vec<(u64, String)> = serde_json::from_str(&outcomes).map_err(usage)?;
+    let named: Vec<(Option<u64>, String)> = serde_json::from_str(&outcomes).map_err(usage)?;
     let outcomes = named.into_iter().map(|(at, name)| Ok((at, parse(&name)?))).collect::<Result<Vec<_>>>()?;
     Ok(classify_outcomes(&outcomes, whole(now), window as u64).to_json())
 }
@@ -104,8 +104,8 @@ pub fn health_probe(call: Call) -> Result<String> {
 pub struct HealthNames {
     /// States.
     pub states: Vec<&'static str>,
-    /// The states' exit codes, in the same order.
-    pub exit_codes: Vec<u32>,
+    /// An object: each state's exit code.
+    pub exit_codes: String,
     /// Signals.
     pub signals: Vec<&'static str>,
 }
@@ -113,9 +113,10 @@ pub struct HealthNames {
 /// The names that verdicts and observations use.
 #[napi(catch_unwind)]
 pub fn health_names() -> HealthNames {
+    let codes = State::ALL.map(|state| (state.as_str().to_string(), state.exit_code().into()));
     HealthNames {
         states: State::ALL.map(State::as_str).to_vec(),
-        exit_codes: State::ALL.map(|state| state.exit_code().into()).to_vec(),
+        exit_codes: serde_json::Value::Object(codes.into_iter().collect()).to_string(),
         signals: Signal::ALL.map(Signal::as_str).to_vec(),
     }
 }

@@ -229,18 +229,18 @@ impl Stored {
 }
 
 /// Judges outcomes that do not come from a log: `(epoch, signal)` in any order, equal times in the order
-/// given. Without `now_s`, now is the time of the newest, so that the same calls always give the same
-/// verdict.
-pub fn classify_outcomes(outcomes: &[(u64, Signal)], now_s: Option<u64>, window_s: u64) -> Verdict {
-    let call = |&(at, signal): &(u64, Signal)| {
+/// given, an outcome without a time as one of now. Without `now_s`, now is the time of the newest, so
+/// that the same outcomes always give the same verdict.
+pub fn classify_outcomes(outcomes: &[(Option<u64>, Signal)], now_s: Option<u64>, window_s: u64) -> Verdict {
+    let now_s = now_s.or(outcomes.iter().filter_map(|(at, _)| *at).max()).unwrap_or(0);
+    let call = |&(at, signal): &(Option<u64>, Signal)| {
         let (exit, dash) = (i32::from(signal != Signal::Ok), || "-".to_string());
-        let (subcommand, quota, caller, session) = (dash(), dash(), dash(), dash());
+        let (at, subcommand, quota, caller, session) = (at.unwrap_or(now_s), dash(), dash(), dash(), dash());
         Observation { at, exit, ms: 0, signal, subcommand, quota, cost: 0, caller, session }
     };
     let mut calls: Vec<_> = outcomes.iter().map(call).collect();
     calls.sort_by_key(|call| call.at);
-    let newest_at = calls.last().map_or(0, |call| call.at);
-    classify(&calls, now_s.unwrap_or(newest_at), window_s)
+    classify(&calls, now_s, window_s)
 }
 
 /// The observations inside the window, evidence or not, by the rules of time of [`classify`].
@@ -449,13 +449,15 @@ mod tests {
     #[test]
     fn outcomes_in_any_order_are_judged_by_their_time() {
         use Signal::{Net, Ok};
-        let newest_first: Vec<_> = (0..12).map(|i| (NOW - i, if i < 10 { Ok } else { Net })).collect();
+        let newest_first: Vec<_> = (0..12).map(|i| (Some(NOW - i), if i < 10 { Ok } else { Net })).collect();
         assert_eq!(classify_outcomes(&newest_first, Some(NOW), 300).state, State::Operational);
-        let old_last = [(NOW, Ok), (NOW - 4_000, Net)];
+        let old_last = [(Some(NOW), Ok), (Some(NOW - 4_000), Net)];
         assert_eq!(classify_outcomes(&old_last, Some(NOW), 300).state, State::Operational);
         assert_eq!(classify_outcomes(&old_last, None, 300).state, State::Operational);
         assert_eq!(classify_outcomes(&old_last, None, 5_000).state, State::Degraded);
         assert_eq!(classify_outcomes(&[], None, 300).state, State::Unknown);
+        let timeless = [(None, Net), (Some(NOW - 400), Ok), (Some(NOW), Ok)];
+        assert_eq!(classify_outcomes(&timeless, None, 300).sample.total, 2);
     }
 
     #[test]

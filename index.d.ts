@@ -1,0 +1,203 @@
+/**
+ * Forge Health: whether the answers of `gh` can be believed, and what keeps a run going when they cannot.
+ *
+ * Every function is synchronous unless it says otherwise, throws an `Error` with a `code`
+ * (see {@link ForgeError}) and never ends the process.
+ */
+
+/** What the functions throw. */
+export interface ForgeError extends Error {
+  /**
+   * - `EFORGE_USAGE`: an argument does not fit (a `TypeError`)
+   * - `EFORGE_STATE`: a file of the forge state cannot be read or written
+   * - `EFORGE_NO_GH`: there is no real `gh` to ask with
+   * - `EFORGE_NO_ADDON`: the compiled addon is missing (thrown by `require`)
+   * - `GenericFailure`: a defect of the engine
+   */
+  code: 'EFORGE_USAGE' | 'EFORGE_STATE' | 'EFORGE_NO_GH' | 'EFORGE_NO_ADDON' | 'GenericFailure';
+}
+
+/** What every options object takes, so that nothing depends on hidden process state. */
+export interface CallOptions {
+  /** The environment. Default `process.env`. */
+  env?: NodeJS.ProcessEnv;
+  /** The working directory. Default `process.cwd()`. */
+  cwd?: string;
+}
+
+/** May an empty result be believed? One signal, read from the calls that were made. */
+export namespace health {
+  /**
+   * - `operational`: recent calls succeeded, empty means empty
+   * - `degraded`: some calls failed; empty cannot be told from unread
+   * - `unreachable`: calls are failing and none succeeded
+   * - `unknown`: no evidence; absence of data is not a verdict
+   */
+  type State = 'operational' | 'degraded' | 'unreachable' | 'unknown';
+
+  /** What one call's outcome says. Only `net`, `server`, `ratelimit` and `auth` move the verdict. */
+  type Signal = 'ok' | 'net' | 'server' | 'ratelimit' | 'auth' | 'notfound' | 'other';
+
+  /** A signal that is an availability failure. */
+  type Cause = 'net' | 'server' | 'ratelimit' | 'auth';
+
+  /** Why a verdict is what it is. */
+  type Reason =
+    | 'recent-calls-succeeded'
+    | 'rate-limited'
+    | 'auth-failures'
+    | 'partial-failures'
+    | 'network-failures'
+    | 'all-calls-failing'
+    | 'no-evidence'
+    | 'no-gh';
+
+  /** The evidence of a verdict: the newest ten calls inside the window that say something. */
+  interface Sample {
+    total: number;
+    ok: number;
+    /** `ok` and `notfound`: the forge answered. */
+    answered: number;
+    /** `net`, `server`, `ratelimit` and `auth` together. */
+    failures: number;
+    net: number;
+    server: number;
+    ratelimit: number;
+    auth: number;
+    notfound: number;
+    /** In seconds. */
+    window: number;
+  }
+
+  /** What observations say. */
+  interface Verdict {
+    state: State;
+    reason: Reason;
+    /** The failing signals, each once. */
+    causes: Cause[];
+    sample: Sample;
+  }
+
+  /** A verdict with where it comes from (`bob-forge-health/1`). */
+  interface Status extends Verdict {
+    schema: 'bob-forge-health/1';
+    source: 'observations' | 'probe' | 'cache';
+    /** When the verdict was made, in epoch seconds. */
+    checkedAt: number;
+    /** Seconds since then. */
+    ageSeconds: number;
+    /** What the read cache did lately, or null when nothing is known. */
+    cache: object | null;
+    /** GitHub's quota (`bob-forge-quota/1`), or null when nothing is known. */
+    quota: object | null;
+  }
+
+  /** One recorded call; the fields are the columns of `observations.log`. */
+  interface Observation {
+    /** When the call ended, in epoch seconds. */
+    epoch: number;
+    /** gh's exit code (128 + N for a death by signal N). */
+    exit: number;
+    /** Latency in milliseconds. */
+    ms: number;
+    signal: Signal;
+    /** Command and subcommand, as in `issue list`; never an operand. */
+    subcommand: string;
+    /** The quota the call spends: `graphql`, `core`, `search`, or `-`. */
+    quota: string;
+    /** 1 for a call that spends a quota, 0 for one that spends none. */
+    cost: number;
+    /** The folder the call was made from, plus `/kind` where the caller names itself. */
+    caller: string;
+    /** The first eight characters of the session's id, or `-`. */
+    session: string;
+  }
+
+  /** The part of an observation that {@link classify} reads. */
+  interface Outcome {
+    /** In epoch seconds; one without it counts as just now. */
+    epoch?: number;
+    signal: Signal;
+  }
+
+  interface TimedOptions extends CallOptions {
+    /** The time in epoch seconds. Default: the clock's. */
+    now?: number;
+  }
+
+  interface StatusOptions extends TimedOptions {
+    /** Ask the forge when there is no evidence. Default true. */
+    probe?: boolean;
+    /** Seconds a verdict is reused. Default `BOB_FORGE_TTL`, else 60. */
+    ttl?: number;
+    /** Seconds back that a call is evidence. Default `BOB_FORGE_WINDOW`, else 300. */
+    window?: number;
+  }
+
+  interface ClassifyOptions {
+    /** The time in epoch seconds. Default: the newest observation's. */
+    now?: number;
+    /** Seconds back that a call is evidence. Default 300. */
+    window?: number;
+  }
+
+  interface ObservationsOptions extends TimedOptions {
+    /** Seconds back. Default `BOB_FORGE_WINDOW`, else 300. */
+    window?: number;
+  }
+
+  interface Report extends TimedOptions {
+    /** gh's exit code. */
+    rc: number;
+    /** Latency in milliseconds. Default 0. */
+    ms?: number;
+    /** The outcome. Default: `ok` for exit 0, else `other`. */
+    signal?: Signal;
+    /** Command and subcommand, as in `issue list`. Default `-`. */
+    sub?: string;
+  }
+
+  /** The states, in the order of the specification's table. */
+  const STATES: readonly ['operational', 'degraded', 'unreachable', 'unknown'];
+
+  /** The signals, in the order of the specification's table. */
+  const SIGNALS: readonly ['ok', 'net', 'server', 'ratelimit', 'auth', 'notfound', 'other'];
+
+  /** Each state's exit code in `bob forge health`. */
+  const EXIT_CODES: Readonly<Record<State, number>>;
+
+  /**
+   * May an empty result be believed? True only when the state is `operational`. Asks the forge once (and
+   * waits for it) when there is no evidence and `probe` is not false.
+   */
+  function isTrustworthy(options?: StatusOptions): boolean;
+
+  /**
+   * The verdict: the stored one while it holds, else from the calls inside the window, else from one probe
+   * (`gh api rate_limit`). However many callers come at once, one probe is made.
+   */
+  function status(options?: StatusOptions): Status;
+
+  /** Judges observations, in any order. Pure: the same observations always give the same verdict. */
+  function classify(observations: readonly Outcome[], options?: ClassifyOptions): Verdict;
+
+  /**
+   * The signal of one finished `gh` call. Pure.
+   * @param exit gh's exit code; null for a call that was killed
+   * @param stderr what it wrote to stderr
+   * @param args gh's argv without `gh` itself
+   */
+  function classifySignal(exit: number | null, stderr?: string | Uint8Array, args?: readonly string[]): Signal;
+
+  /** Records a call that went past the shim. Throws `EFORGE_STATE` when the log cannot be written. */
+  function record(report: Report): Observation;
+
+  /** The raw evidence inside the window, oldest first, `other` among it. */
+  function observations(options?: ObservationsOptions): Observation[];
+
+  /** Forgets all evidence, and the verdict derived from it. */
+  function reset(options?: CallOptions): void;
+
+  /** Asks the forge now, evidence or not, and records the outcome. Throws `EFORGE_NO_GH` without a gh. */
+  function probe(options?: TimedOptions): Observation;
+}

@@ -1,0 +1,5 @@
+'use strict';
+// Forge Health's modules. Each can also be required by itself: `forge-health/scripts/forge/health.js`.
+
+/** @type {typeof import('./index.js').health} */
+exports.health = require('./scripts/forge/health.js');

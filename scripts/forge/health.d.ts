@@ -1,0 +1,2 @@
+import { health } from '../../index';
+export = health;
