@@ -25,7 +25,7 @@ static EARLY: AtomicU64 = AtomicU64::new(0);
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
-/// The shim's signal handling while a child runs; dropped, the handlers stay and are harmless.
+/// The shim's signal handling, from before a child runs until the shim ends.
 pub struct Watch {
     wake: OwnedFd,
     _wake_writer: OwnedFd,
@@ -91,6 +91,13 @@ impl Watch {
             }
             libc::sigprocmask(libc::SIG_SETMASK, &self.inherited_mask, std::ptr::null_mut());
         }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // The handlers stay, but the number of our pipe may soon be another file's.
+        WAKE.store(-1, SeqCst);
     }
 }
 

@@ -44,7 +44,8 @@ fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
         hold: Hold::Nothing,
         stdin: None,
     };
-    match Watch::install().and_then(|watch| run(&request, &watch)) {
+    let Ok(signals) = Watch::install() else { become_gh(invocation, gh, depth) };
+    match run(&request, &signals) {
         Ok(ran) => {
             shielded(|| learn(invocation, plan, &ran));
             exit::end_as(ran.show())
