@@ -3,12 +3,16 @@
 
 const RATE_DOCS = 'https://docs.github.com/rest/overview/resources-in-the-rest-api#rate-limiting';
 const DOCS = 'https://docs.github.com/rest';
+const WENT_WRONG = 'Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug.';
+const SAML = 'Resource protected by organization SAML enforcement. You must grant your OAuth token access to this organization.';
+const SECONDARY = 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.';
 const UNICORN = '<!DOCTYPE html>\n<html><head><title>Unicorn! &middot; GitHub</title></head>\n'
   + '<body><p><strong>We had issues producing the response to your request.</strong></p></body></html>\n';
 
 const SERVER_ERRORS = {
   500: 'Internal Server Error', 502: 'Server Error', 503: 'Service Unavailable',
-  504: "We couldn't respond to your request in time. Sorry about that. Please try resubmitting your request and contact us if the problem persists.",
+  504: "We couldn't respond to your request in time. Sorry about that. "
+    + 'Please try resubmitting your request and contact us if the problem persists.',
 };
 
 const REFUSALS = {
@@ -32,7 +36,7 @@ const ANSWERS = {
   }),
   sso: (fault) => ({
     status: 403, headers: { 'X-GitHub-SSO': `required; url=${fault.url ?? 'https://github.com/orgs/acme/sso?authorization_request=A1'}` },
-    body: { message: fault.message ?? 'Resource protected by organization SAML enforcement. You must grant your OAuth token access to this organization.', documentation_url: DOCS },
+    body: { message: fault.message ?? SAML, documentation_url: DOCS },
   }),
   integration: (fault) => ({
     status: 403, body: { message: fault.message ?? 'Resource not accessible by integration', documentation_url: DOCS, status: '403' },
@@ -40,11 +44,10 @@ const ANSWERS = {
   primary: primaryLimit,
   secondary: (fault) => ({
     status: fault.status ?? 403, headers: retryAfter(fault.retry_after_s === undefined ? 60 : fault.retry_after_s),
-    body: { message: fault.message ?? 'You have exceeded a secondary rate limit. Please wait a few minutes before you try again.', documentation_url: RATE_DOCS },
+    body: { message: fault.message ?? SECONDARY, documentation_url: RATE_DOCS },
   }),
-  graphql: (fault) => ({
-    status: 200,
-    body: { data: fault.data ?? null, errors: fault.errors ?? [{ ...(fault.type ? { type: fault.type } : {}), ...(fault.path_in_query ? { path: fault.path_in_query } : {}), message: fault.message ?? 'Something went wrong while executing your query. This may be the result of a timeout, or it could be a GitHub bug.' }] },
+  graphql: ({ data = null, errors, type, path_in_query: path, message = WENT_WRONG }) => ({
+    status: 200, body: { data, errors: errors ?? [{ type, path, message }] },
   }),
   answer: (fault) => ({ status: fault.status ?? 200, body: fault.body ?? '', headers: fault.content_type ? { 'Content-Type': fault.content_type } : {} }),
 };
@@ -74,7 +77,8 @@ function primaryLimit(fault, request) {
     const message = fault.message ?? `API rate limit exceeded for user ID ${request.userId}.`;
     return { status: 200, quota, body: { errors: [{ type: 'RATE_LIMITED', message }] } };
   }
-  const message = fault.message ?? `API rate limit exceeded for user ID ${request.userId}. If you reach out to GitHub Support for help, please include the request ID.`;
+  const message = fault.message
+    ?? `API rate limit exceeded for user ID ${request.userId}. If you reach out to GitHub Support for help, please include the request ID.`;
   return { status: fault.status ?? 403, quota, body: { message, documentation_url: RATE_DOCS } };
 }
 

@@ -47,8 +47,8 @@ function inspect(body) {
 
 const rootFields = (operation) => operation.selectionSet.selections.map((one) => one.name?.value).filter(Boolean);
 
-/** Executes `body` (`{query, variables}`) and answers the reply body `{data, errors?}`. */
-function execute(state, body) {
+/** Executes `body` (`{query, variables}`) over `state` and answers the reply body `{data, errors?}`. */
+function execute(state, quota, body) {
   let document;
   try {
     document = g.parse(String(body.query ?? ''));
@@ -62,7 +62,7 @@ function execute(state, body) {
     schema: githubSchema(),
     document: known,
     rootValue: { ...resolvers.root(state), ...mutations.root(state) },
-    contextValue: { state },
+    contextValue: { quota },
     variableValues: knownVariables(known, body.variables ?? {}),
     operationName: body.operationName || undefined,
     fieldResolver: fieldOrDefault,

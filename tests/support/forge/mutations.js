@@ -39,14 +39,7 @@ function root(state) {
       state.deleteIssue(issue);
       return { repository: view.repo(issue.repo) };
     },
-    transferIssue: (input) => {
-      const issue = subject(input.issueId);
-      const target = state.byId(input.repositoryId, 'repo');
-      const moved = state.createIssue(target, { title: issue.title, body: issue.body, author: issue.author, createdAt: issue.createdAt });
-      for (const comment of issue.comments) state.addComment(moved, comment);
-      state.deleteIssue(issue);
-      return answer(moved);
-    },
+    transferIssue: (input) => answer(state.transferIssue(subject(input.issueId), state.byId(input.repositoryId, 'repo'))),
     addComment: (input) => {
       const comment = state.addComment(subject(input.subjectId), { body: input.body });
       return { commentEdge: { node: view.comment(comment), cursor: '' }, subject: view.issue(comment.issue) };

@@ -1,7 +1,7 @@
 'use strict';
 // The forge's memory as GraphQL sees it: one view per kind of node, connections with real cursors, the query root.
 
-const { ForgeError, fullName, repoUrl, issueUrl, commentUrl } = require('./state');
+const { ForgeError, stamp, fullName, repoUrl, issueUrl, commentUrl } = require('./state');
 const { search, compare } = require('./search');
 
 const PAGE_MAX = 100;
@@ -112,7 +112,7 @@ function views(state) {
 }
 
 function numbered(repo, number, fits, what) {
-  const issue = repo.issues.get(number);
+  const issue = repo.issues.get(number) ?? repo.moved.get(number);
   if (issue && fits(issue)) return issue;
   throw new ForgeError(`Could not resolve to ${what} with the number of ${number}.`, { type: 'NOT_FOUND' });
 }
@@ -160,7 +160,10 @@ function root(state) {
   const unresolved = (what) => { throw new ForgeError(`Could not resolve to ${what}`, { type: 'NOT_FOUND' }); };
   return {
     viewer: () => view.user(state.viewer),
-    rateLimit: () => ({ limit: 5000, cost: 1, remaining: 5000, used: 0, resetAt: state.now(), nodeCount: 0 }),
+    rateLimit: (_args, { quota }) => {
+      const { limit, used, remaining, reset } = quota.row('graphql');
+      return { limit, used, remaining, resetAt: stamp(reset * 1000), cost: 1, nodeCount: 0 };
+    },
     repository: ({ owner, name }) => {
       const repo = state.repo(`${owner}/${name}`);
       return repo ? view.repo(repo) : unresolved(`a Repository with the name '${owner}/${name}'.`);
@@ -179,7 +182,9 @@ function root(state) {
       return view[node.kind](node);
     },
     nodes: ({ ids }) => ids.map((id) => view[state.byId(id).kind](state.byId(id))),
-    search: ({ query, type, ...page }) => {
+    // gh pages a search with `last` and `after` and counts on getting the first ones, as GitHub's search answers it
+    search: ({ query, type, first, last, after, before }) => {
+      const page = before ? { last, before } : { first: first ?? last, after };
       const found = /^ISSUE/.test(type) ? search(state, query).slice(0, SEARCH_MAX) : [];
       return { ...connection(found, view.issue, page, 'search'), issueCount: found.length };
     },

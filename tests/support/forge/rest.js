@@ -72,7 +72,9 @@ const ROUTES = [
 function answer(state, quota, { method, path, query, body }) {
   for (const [verb, pattern, handle] of ROUTES) {
     const match = verb === method && pattern.exec(path);
-    if (match) return handle(callOf(state, quota, { query, body: body ?? {} , path, parts: match.slice(1) }));
+    if (!match) continue;
+    const call = callOf(state, quota, { query, body: body ?? {}, path, parts: match.slice(1) });
+    return call.movedTo ? redirect(call) : handle(call);
   }
   throw notFound();
 }
@@ -91,9 +93,16 @@ function callOf(state, quota, call) {
   } else if (/\/issues\/\d+/.test(path)) {
     const number = Number(parts[2]);
     if (found.repo.deleted.has(number)) throw new ForgeError('This issue was deleted', { status: 410 });
-    found.issue = found.repo.issues.get(number) ?? fail(notFound());
+    found.movedTo = found.repo.moved.get(number);
+    found.issue = found.repo.issues.get(number) ?? found.movedTo ?? fail(notFound());
   }
   return found;
+}
+
+/** A transferred issue's old address: 301 to the same path under the new one. */
+function redirect({ path, movedTo }) {
+  const url = `${API}${path.replace(/^\/repos\/[^/]+\/[^/]+\/issues\/\d+/, `/repos/${fullName(movedTo.repo)}/issues/${movedTo.number}`)}`;
+  return json({ message: 'Moved Permanently', url }, 301, { Location: url });
 }
 
 const fail = (error) => { throw error; };

@@ -62,8 +62,8 @@ class Forge {
   /** The answer for this request under `fault`, or null when the connection was ended instead. */
   async answered(request, fault, spent, res, entry) {
     const real = () => {
-      entry.applied = true;
-      return spent ? this.real(request) : primaryLimit({ reset_in_s: this.quota.row(request.resource).reset - now() }, request);
+      entry.applied = spent;
+      return spent ? this.real(request) : primaryLimit({ reset_in_s: this.quota.row(request.resource).reset - this.quota.clock() }, request);
     };
     if (!fault) return real();
     const name = fault.fault;
@@ -86,10 +86,11 @@ class Forge {
   /** What a healthy GitHub answers. */
   real(request) {
     if (request.graphql && !request.authorization) {
-      return { status: 401, body: { message: 'This endpoint requires you to be authenticated.', documentation_url: 'https://docs.github.com/graphql' } };
+      const message = 'This endpoint requires you to be authenticated.';
+      return { status: 401, body: { message, documentation_url: 'https://docs.github.com/graphql' } };
     }
     try {
-      if (request.graphql) return { status: 200, body: graphql.execute(this.state, request.body ?? {}) };
+      if (request.graphql) return { status: 200, body: graphql.execute(this.state, this.quota, request.body ?? {}) };
       return rest.answer(this.state, this.quota, request);
     } catch (error) {
       if (!(error instanceof ForgeError)) throw error;
@@ -120,8 +121,6 @@ class Forge {
     return entry;
   }
 }
-
-const now = () => Math.floor(Date.now() / 1000);
 
 async function bodyOf(req) {
   const chunks = [];
@@ -159,7 +158,9 @@ function reply(res, { status, body, headers = {}, cut = false }) {
   return res.write(Buffer.from(text).subarray(0, Math.floor(Buffer.byteLength(text) / 2)), () => res.socket?.destroy());
 }
 
+/** The client went away, or a mistake of the forge's own: said on stderr, never passed off as GitHub's. */
 function broken(res, error) {
+  if (error.code === 'ECONNRESET') return;
   process.stderr.write(`forge: ${error.stack}\n`);
   if (!res.headersSent) reply(res, { status: 500, body: { message: `the forge is broken: ${error.message}` } });
 }

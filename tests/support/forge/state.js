@@ -71,7 +71,7 @@ class State {
     if (!this.repos.has(key)) {
       this.repos.set(key, this.node('repo', 'R', {
         owner: this.user(owner), name, hasIssues: true, isPrivate: false, description: '', defaultBranch: 'main',
-        issues: new Map(), labels: [], milestones: [], deleted: new Set(), nextNumber: 1, createdAt: this.now(),
+        issues: new Map(), labels: [], milestones: [], deleted: new Set(), moved: new Map(), nextNumber: 1, createdAt: this.now(),
       }));
     }
     return Object.assign(this.repos.get(key), fields);
@@ -126,9 +126,11 @@ class State {
     const issue = this.node(given.pr ? 'pr' : 'issue', given.pr ? 'PR' : 'I', {
       repo, number, title: given.title, body: given.body ?? '', state: 'OPEN', stateReason: null, locked: false, lockReason: null,
       pinned: false, author: given.author ?? this.viewer, labels: [], assignees: [], milestone: given.milestone ?? null,
-      comments: [], events: [], createdAt, updatedAt: createdAt, closedAt: null, pr: given.pr ?? null, at: createdAt,
+      comments: [], events: [], createdAt, updatedAt: createdAt, closedAt: null, pr: given.pr ?? null,
     });
     repo.issues.set(number, issue);
+    repo.deleted.delete(number);
+    repo.moved.delete(number);
     this.addLabels(issue, given.labels ?? [], createdAt);
     this.setAssignees(issue, given.assignees ?? [], createdAt);
     return issue;
@@ -138,6 +140,17 @@ class State {
     issue.repo.issues.delete(issue.number);
     issue.repo.deleted.add(issue.number);
     this.nodes.delete(issue.id);
+  }
+
+  /** Moves an issue to another repository of the forge; its old number leads to the new issue from then on. */
+  transferIssue(issue, target) {
+    const { title, body, author, createdAt } = issue;
+    const moved = this.createIssue(target, { title, body, author, createdAt });
+    for (const comment of issue.comments) this.addComment(moved, comment);
+    this.deleteIssue(issue);
+    issue.repo.deleted.delete(issue.number);
+    issue.repo.moved.set(issue.number, moved);
+    return moved;
   }
 
   addComment(issue, { body, author = this.viewer, createdAt = this.now() }) {
@@ -163,9 +176,10 @@ class State {
     this.touch(comment.issue);
   }
 
-  /** Closes or reopens. Closing what is closed changes the reason only, as on GitHub; no second event. */
+  /** Closes or reopens. Closing what is closed changes the reason only, reopening what is open nothing; no second event. */
   setState(issue, state, reason, at = this.now()) {
     const changed = issue.state !== state;
+    if (!changed && state === 'OPEN') return;
     Object.assign(issue, { state, stateReason: issue.pr ? null : reason, closedAt: state === 'OPEN' ? null : (issue.closedAt ?? at) });
     if (changed) this.event(issue, state === 'OPEN' ? 'reopened' : 'closed', { stateReason: issue.stateReason }, at);
     else this.touch(issue, at);
