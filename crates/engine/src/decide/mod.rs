@@ -3,6 +3,7 @@
 pub mod argv;
 mod commands;
 mod gh_flags;
+pub mod git_config;
 pub mod plan;
 pub mod repo;
 pub mod resource;

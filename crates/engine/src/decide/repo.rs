@@ -240,7 +240,7 @@ fn whole_number(digits: &str) -> Option<u64> {
 pub struct Remote {
     /// Its name.
     pub name: String,
-    /// The URL it fetches from.
+    /// The URL it fetches from; empty for a remote that can only be pushed to.
     pub url: String,
     /// The URL it pushes to, where it differs.
     pub push_url: Option<String>,
