@@ -6,6 +6,10 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
+pub mod budget;
+
+use budget::Budget;
+
 /// `BOB_HOME`: where BoB is installed. Default `~/.claude`.
 pub const BOB_HOME: &str = "BOB_HOME";
 /// `BOB_FORGE_STATE`: the machine-wide state folder. Default `$BOB_HOME/forge` (#1748).
@@ -31,9 +35,44 @@ pub const GH_HOST: &str = "GH_HOST";
 /// `GH_REPO`: gh's own default repository.
 pub const GH_REPO: &str = "GH_REPO";
 
-/// Every variable above: what a front end has to hand to the engine.
-pub const NAMES: &[&str] =
-    &[BOB_HOME, STATE, TTL, WINDOW, PROBE_TIMEOUT, CALLER, DEPTH, SESSION, HOME, PATH, GH_HOST, GH_REPO];
+/// Every variable: what a front end has to hand to the engine.
+pub const NAMES: &[&str] = &[
+    BOB_HOME,
+    STATE,
+    TTL,
+    WINDOW,
+    PROBE_TIMEOUT,
+    CALLER,
+    DEPTH,
+    SESSION,
+    HOME,
+    PATH,
+    GH_HOST,
+    GH_REPO,
+    budget::BUDGET,
+    budget::BUDGET_TTL,
+    budget::FLOOR.graphql,
+    budget::FLOOR.core,
+    budget::FLOOR.search,
+    budget::PACE.graphql,
+    budget::PACE.core,
+    budget::PACE.search,
+    budget::PACE_SECONDS,
+    budget::MAX_WAIT,
+    budget::BACKOFF_START,
+    budget::BACKOFF_MAX,
+    budget::INTERACTIVE,
+    budget::RATE.graphql,
+    budget::RATE.core,
+    budget::RATE.search,
+    budget::RATE_WINDOW,
+    budget::BACKGROUND,
+    budget::BACKGROUND_SHARE,
+    budget::BACKGROUND_DEFER,
+    budget::JOURNAL_AFTER,
+    budget::DEADLINE,
+    budget::SLEEP,
+];
 
 /// How deep shims may be nested before the shim takes it for a loop (`CONTRACT` section 2).
 pub const MAX_DEPTH: u32 = 8;
@@ -61,6 +100,8 @@ pub struct Settings {
     pub window_s: u64,
     /// Seconds after which a hanging probe is ended.
     pub probe_timeout_s: u64,
+    /// The quota budget's own.
+    pub budget: Budget,
     /// Names and values of variables that did not parse and fell back to their default.
     pub ignored: Vec<(&'static str, String)>,
 }
@@ -68,20 +109,45 @@ pub struct Settings {
 impl Settings {
     /// Reads the settings out of an environment.
     pub fn read(env: &impl Lookup) -> Settings {
-        let mut ignored = Vec::new();
-        let mut seconds = |name: &'static str, default: u64| match nonempty(env, name) {
-            None => default,
-            Some(value) => match value.to_str().and_then(|v| v.trim().parse::<u64>().ok()) {
-                Some(n) => n,
-                None => {
-                    ignored.push((name, value.to_string_lossy().into_owned()));
-                    default
-                }
-            },
-        };
-        let (ttl_s, window_s) = (seconds(TTL, 60), seconds(WINDOW, 300));
-        let probe_timeout_s = seconds(PROBE_TIMEOUT, 10);
-        Settings { state: state_folder(env), ttl_s, window_s, probe_timeout_s, ignored }
+        let mut reader = Reader { env, ignored: Vec::new() };
+        Settings {
+            state: state_folder(env),
+            ttl_s: reader.number(TTL, 60),
+            window_s: reader.number(WINDOW, 300),
+            probe_timeout_s: reader.number(PROBE_TIMEOUT, 10),
+            budget: Budget::read(&mut reader),
+            ignored: reader.ignored,
+        }
+    }
+}
+
+/// Reads numbers, and keeps the names of those that are none.
+struct Reader<'a, L> {
+    env: &'a L,
+    ignored: Vec<(&'static str, String)>,
+}
+
+impl<L: Lookup> Reader<'_, L> {
+    fn number(&mut self, name: &'static str, default: u64) -> u64 {
+        self.optional(name).unwrap_or(default)
+    }
+
+    fn optional(&mut self, name: &'static str) -> Option<u64> {
+        let value = self.text(name)?;
+        let number = value.to_str().and_then(|v| v.trim().parse::<u64>().ok());
+        if number.is_none() {
+            self.ignored.push((name, value.to_string_lossy().into_owned()));
+        }
+        number
+    }
+
+    /// 0 for no, any other number for yes.
+    fn flag(&mut self, name: &'static str, default: bool) -> bool {
+        self.number(name, default.into()) != 0
+    }
+
+    fn text(&mut self, name: &'static str) -> Option<OsString> {
+        nonempty(self.env, name)
     }
 }
 

@@ -1,10 +1,14 @@
 //! The decisions. PURE: values in, values out; no files, clock, environment, processes, printing.
 
 pub mod argv;
+pub mod backoff;
 mod commands;
+pub mod gate;
 mod gh_flags;
 pub mod git_config;
 pub mod plan;
+pub mod quota;
+pub mod reading;
 pub mod repo;
 pub mod resource;
 pub mod signal;
