@@ -185,9 +185,13 @@ export namespace health {
    * The signal of one finished `gh` call. Pure.
    * @param exit gh's exit code; null for a call that was killed
    * @param stderr what it wrote to stderr
-   * @param args gh's argv without `gh` itself
+   * @param args gh's argv without `gh` itself, where it is known
    */
-  function classifySignal(exit: number | null, stderr?: string | Uint8Array, args?: readonly string[]): Signal;
+  function classifySignal(
+    exit: number | null,
+    stderr?: string | Uint8Array | null,
+    args?: readonly string[] | null,
+  ): Signal;
 
   /** Records a call that went past the shim. Throws `EFORGE_STATE` when the log cannot be written. */
   function record(report: Report): Observation;

@@ -133,6 +133,8 @@ fn a_record_is_evidence_at_once() {
 #[test]
 fn usage_errors_exit_2_and_change_nothing() {
     let sandbox = answering();
+    let nothing = sandbox.forge::<&str>(&[]).run();
+    assert_eq!((nothing.exit, nothing.err().contains("Usage: ")), (Exit::Code(2), true));
     let table: &[&[&str]] = &[
         &["health", "record"],
         &["health", "record", "--rc", "one"],
@@ -143,12 +145,12 @@ fn usage_errors_exit_2_and_change_nothing() {
         &["health", "--bogus"],
         &["health", "splendid"],
         &["splendid"],
-        &[],
     ];
     for args in table {
         let run = sandbox.forge(args).run();
         assert_eq!((run.exit, run.out()), (Exit::Code(2), String::new()), "{args:?}");
-        assert!(!run.err().is_empty() && !run.err().contains("panicked"), "{args:?}: {}", run.err());
+        assert_eq!(run.err().lines().count(), 1, "{args:?}: {}", run.err());
+        assert!(run.err().starts_with("forge: "), "{args:?}: {}", run.err());
     }
     assert!(sandbox.calls().is_empty() && !sandbox.state().exists());
     let help = sandbox.forge(&["health", "--help"]).run();

@@ -8,19 +8,29 @@
 )]
 #![allow(dead_code, reason = "not every helper is used on every platform")]
 
+mod concurrency;
+mod finding;
 mod health;
+mod observed;
 mod sandbox_itself;
 mod support;
+mod transparency;
 
-/// A file that is not named here would never run.
+/// A file that is not named here, or in the file of its folder's name, would never run.
 #[test]
 fn every_file_of_the_suite_is_part_of_it() {
-    let suite = include_str!("suite.rs");
-    for entry in std::fs::read_dir(support::forge::root().join("tests")).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_stem().unwrap().to_str().unwrap().to_owned();
-        if path.extension().is_some_and(|e| e == "rs") && name != "suite" {
-            assert!(suite.contains(&format!("\nmod {name};\n")), "tests/{name}.rs is not in tests/suite.rs");
-        }
+    let root = support::forge::root().join("tests");
+    let files = rust_files(&root).into_iter().chain(rust_files(&root.join("transparency")));
+    for path in files {
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let parent = path.parent().unwrap();
+        let owner = if parent == root { root.join("suite.rs") } else { parent.with_extension("rs") };
+        let is_named = std::fs::read_to_string(&owner).unwrap().contains(&format!("\nmod {name};\n"));
+        assert!(is_named || name == "suite", "{} is not in {}", path.display(), owner.display());
     }
+}
+
+fn rust_files(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|e| e == "rs")).collect()
 }

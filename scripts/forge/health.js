@@ -42,7 +42,8 @@ exports.classify = (observations, options) => {
 };
 
 /** The signal of one finished call: pure. @type {Health['classifySignal']} */
-exports.classifySignal = (exit, stderr = '', args = []) => {
+exports.classifySignal = (exit, said, argv) => {
+  const [stderr, args] = [said ?? '', argv ?? []];
   if (exit !== null && !Number.isInteger(exit)) {
     throw usage(`classifySignal: exit must be a whole number, or null for a killed call, not ${show(exit)}`);
   }

@@ -28,6 +28,7 @@ pub struct Call<'s> {
     ignored: Vec<i32>,
     blocked: Vec<i32>,
     umask: libc::mode_t,
+    limits: Vec<(i32, libc::rlim_t)>,
     own_group: bool,
 }
 
@@ -52,6 +53,7 @@ impl<'s> Call<'s> {
             ignored: Vec::new(),
             blocked: Vec::new(),
             umask: 0o022,
+            limits: Vec::new(),
             own_group: false,
         };
         call.env("PATH", path.join(":"))
@@ -62,6 +64,7 @@ impl<'s> Call<'s> {
             .env("GH_TOKEN", "test-token")
             .env("GH_NO_UPDATE_NOTIFIER", "1")
             .env("GH_TELEMETRY", "0")
+            .env("BOB_FORGE_BUDGET", "0")
             .env("LC_ALL", "C")
             .env("TZ", "UTC")
     }
@@ -179,6 +182,12 @@ impl<'s> Call<'s> {
         self
     }
 
+    /// Sets a soft limit (`RLIMIT_…`).
+    pub fn limit(mut self, resource: i32, soft: libc::rlim_t) -> Self {
+        self.limits.push((resource, soft));
+        self
+    }
+
     /// Gives it a process group of its own.
     pub fn in_own_group(mut self) -> Self {
         self.own_group = true;
@@ -221,6 +230,7 @@ impl<'s> Call<'s> {
             ignored: self.ignored.clone(),
             blocked: self.blocked.clone(),
             umask: self.umask,
+            limits: self.limits.clone(),
             group: match (ends.terminal_fd, self.own_group) {
                 (Some(fd), _) => Group::Session(fd),
                 (None, true) => Group::Own,

@@ -2,7 +2,7 @@
 
 use crate::fake_observe::errno;
 use std::ffi::{CString, c_char, c_int};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 /// A signal by its name or number.
 pub fn signal(name: &str) -> c_int {
@@ -89,4 +89,34 @@ pub fn write_all(fd: c_int, mut bytes: &[u8]) -> Result<(), c_int> {
         }
     }
     Ok(())
+}
+
+static COUNTED: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn add_one(_signal: c_int) {
+    COUNTED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// From now on counts this signal instead of dying by it.
+pub fn count(signal: c_int) {
+    // SAFETY: `add_one` only touches an atomic.
+    unsafe { libc::signal(signal, add_one as *const () as libc::sighandler_t) };
+}
+
+/// How often the counted signal came.
+pub fn counted() -> usize {
+    COUNTED.load(Ordering::Relaxed)
+}
+
+/// Raises what a test made scarce for the caller's sake, so that the fake can still write its records.
+pub fn lift_limits() {
+    for resource in [libc::RLIMIT_FSIZE, libc::RLIMIT_NOFILE] {
+        // SAFETY: plain data; only the soft limit changes, up to the hard one.
+        unsafe {
+            let mut limit: libc::rlimit = std::mem::zeroed();
+            libc::getrlimit(resource, &mut limit);
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(resource, &limit);
+        }
+    }
 }

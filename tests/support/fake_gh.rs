@@ -22,6 +22,7 @@
 //!   `alternate N` (N pairs of one line on stdout and one on stderr)
 //! - `stdin` (read it all and record it), `cat` (stdin to stdout)
 //! - `sleep MS`, `touch FILE`, `append FILE BYTES`, `wait FILE`
+//! - `count SIG`, `await-count N`, `out-count` (how often the signal came)
 //! - `exit N`, `die SIG`, `stop`, `ignore SIG`, `trap SIG CODE`, `go-pipe` (a broken pipe is a death by
 //!   SIGPIPE, as in Go), `close FD`, `exec WORDS`
 //! - `grandchild FD FILE BYTES`: a child that keeps only FD open, waits for FILE, writes BYTES and touches
@@ -56,6 +57,7 @@ extern "C" fn main(argc: c_int, argv: *const *const c_char) -> c_int {
     let words: Vec<Vec<u8>> =
         (0..argc as usize).map(|i| unsafe { CStr::from_ptr(*argv.add(i)) }.to_bytes().to_vec()).collect();
     let seen = fake_observe::everything(&words);
+    fake_acts::lift_limits();
     let Some(mut fake) = Fake::new() else {
         let _ = write_all(2, b"fake gh: no script\n");
         return NO_SCRIPT;
@@ -165,6 +167,9 @@ impl Fake {
             // SAFETY: SIG_IGN is a valid disposition for every signal a script names.
             "ignore" => drop(unsafe { libc::signal(signal(rest), libc::SIG_IGN) }),
             "trap" => trap(rest),
+            "count" => fake_acts::count(signal(rest)),
+            "await-count" => return wait_until(|| fake_acts::counted() >= number(rest)),
+            "out-count" => return self.print(1, format!("{}\n", fake_acts::counted()).as_bytes()),
             "go-pipe" => self.go_pipe = true,
             // SAFETY: closing a descriptor that nothing in this process owns.
             "close" => drop(unsafe { libc::close(number(rest) as c_int) }),
@@ -182,7 +187,8 @@ impl Fake {
         self.script.parent().unwrap_or(Path::new("/")).join(name)
     }
 
-    /// Writes like gh: a write error is one line on stderr and exit 1, a broken pipe as the script says.
+    /// Writes like gh: an error on stdout is one line on stderr and exit 1, one on stderr goes unnoticed, and a
+    /// broken pipe is what the script says.
     fn print(&self, fd: c_int, bytes: &[u8]) -> Option<c_int> {
         match write_all(fd, bytes) {
             Ok(()) | Err(libc::EBADF) => None,
@@ -193,6 +199,7 @@ impl Fake {
                 }
                 Some(1)
             }
+            Err(errno) if fd == 2 && errno != libc::EPIPE => None,
             Err(errno) => {
                 let _ = write_all(2, format!("write failed: errno {errno}\n").as_bytes());
                 Some(1)
@@ -278,8 +285,12 @@ fn number(text: &str) -> usize {
 }
 
 fn wait_for(path: &Path) -> Option<c_int> {
+    wait_until(|| path.exists())
+}
+
+fn wait_until(done: impl Fn() -> bool) -> Option<c_int> {
     for _ in 0..WAIT_LIMIT_S * 500 {
-        if path.exists() {
+        if done() {
             return None;
         }
         std::thread::sleep(Duration::from_millis(2));

@@ -121,19 +121,21 @@ fn identity() -> String {
     unsafe {
         let umask = libc::umask(0);
         libc::umask(umask);
-        let mut files: libc::rlimit = std::mem::zeroed();
+        let (mut files, mut size): (libc::rlimit, libc::rlimit) = (std::mem::zeroed(), std::mem::zeroed());
         libc::getrlimit(libc::RLIMIT_NOFILE, &mut files);
+        libc::getrlimit(libc::RLIMIT_FSIZE, &mut size);
         let mut now: libc::timespec = std::mem::zeroed();
         libc::clock_gettime(libc::CLOCK_REALTIME, &mut now);
         let epoch_ms = now.tv_sec * 1000 + now.tv_nsec / 1_000_000;
         format!(
-            "pid {}\nppid {}\npgid {}\nsid {}\nforeground {}\numask {umask:03o}\nnofile {}\nnice {}\nepoch_ms {epoch_ms}\n",
+            "pid {}\nppid {}\npgid {}\nsid {}\nforeground {}\numask {umask:03o}\nlimits {} {}\nnice {}\nepoch_ms {epoch_ms}\n",
             libc::getpid(),
             libc::getppid(),
             libc::getpgrp(),
             libc::getsid(0),
             libc::tcgetpgrp(2),
             files.rlim_cur,
+            size.rlim_cur,
             libc::getpriority(libc::PRIO_PROCESS as _, 0),
         )
     }

@@ -47,8 +47,8 @@ pub struct Record {
     pub foreground: i32,
     /// The umask, octal.
     pub umask: String,
-    /// The soft limit of open files.
-    pub nofile: String,
+    /// The soft limits of open files and of a file's size.
+    pub limits: String,
     /// The nice value.
     pub nice: String,
     /// When the call started, in milliseconds since the epoch.
@@ -80,7 +80,7 @@ impl Record {
                 "sid" => record.sid = number(),
                 "foreground" => record.foreground = number(),
                 "umask" => record.umask = value.to_string(),
-                "nofile" => record.nofile = value.to_string(),
+                "limits" => record.limits = value.to_string(),
                 "nice" => record.nice = value.to_string(),
                 "epoch_ms" => record.epoch_ms = value.parse().unwrap(),
                 _ => panic!("unknown line in {}: {line}", path.display()),

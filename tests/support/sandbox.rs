@@ -10,11 +10,11 @@
 use super::bytes::escape;
 use super::command::Call;
 use super::record::Record;
-use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// The shim under test: this build's, or the one `FORGE_TEST_GH` names.
@@ -35,7 +35,7 @@ pub fn fake() -> PathBuf {
 /// One test's home.
 pub struct Sandbox {
     folder: tempfile::TempDir,
-    scene: RefCell<String>,
+    scene: Mutex<String>,
 }
 
 impl Sandbox {
@@ -44,7 +44,7 @@ impl Sandbox {
         // Under `target`, so that programs can be linked instead of copied: a copy that another thread's
         // fork still holds open for writing cannot be executed (ETXTBSY).
         let folder = tempfile::Builder::new().prefix("s").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let sandbox = Sandbox { folder, scene: RefCell::default() };
+        let sandbox = Sandbox { folder, scene: Mutex::default() };
         for name in ["bin", "real", "home", "bob", "work", "tmp"] {
             fs::create_dir(sandbox.path(name)).unwrap();
         }
@@ -62,6 +62,17 @@ impl Sandbox {
     /// The state folder.
     pub fn state(&self) -> PathBuf {
         self.path("bob/forge")
+    }
+
+    /// Makes the working directory a checkout of `owner/name`, as far as its files tell.
+    pub fn checkout(&self, repository: &str) {
+        self.file("work/.git/HEAD", "ref: refs/heads/main\n");
+        let url = format!("https://github.com/{repository}.git");
+        let fetch = "+refs/heads/*:refs/remotes/origin/*";
+        self.file("work/.git/config", format!("[remote \"origin\"]\n\turl = {url}\n\tfetch = {fetch}\n"));
+        for name in ["work/.git/objects", "work/.git/refs/heads"] {
+            fs::create_dir_all(self.path(name)).unwrap();
+        }
     }
 
     /// Replaces the fake's script.
@@ -145,10 +156,11 @@ impl Sandbox {
         calls.remove(0)
     }
 
-    /// The observation log's lines, split into columns.
+    /// The observation log's lines, split into columns. An empty line is none: a writer that did not get the
+    /// lock ends a line that may be torn.
     pub fn observations(&self) -> Vec<Vec<String>> {
         let text = fs::read_to_string(self.state().join("observations.log")).unwrap_or_default();
-        text.lines().map(|l| l.split('\t').map(String::from).collect()).collect()
+        text.lines().filter(|l| !l.is_empty()).map(|l| l.split('\t').map(String::from).collect()).collect()
     }
 
     /// The signal of the only observation.
@@ -158,9 +170,12 @@ impl Sandbox {
         observations[0][3].clone()
     }
 
-    /// Forgets the fake's calls, its checkpoints and the whole forge state.
+    /// Forgets the fake's calls, its checkpoints, the files of earlier commands and the whole forge state.
     pub fn reset(&self) {
-        let _ = fs::remove_dir_all(self.path("bob/forge"));
+        for name in ["bob/forge", "work/.claude", "tmp"] {
+            let _ = fs::remove_dir_all(self.path(name));
+        }
+        fs::create_dir(self.path("tmp")).unwrap();
         for entry in fs::read_dir(self.path("real")).unwrap() {
             let path = entry.unwrap().path();
             match path.file_name().and_then(OsStr::to_str) {
@@ -173,14 +188,14 @@ impl Sandbox {
 
     /// Adds to what is shown when the test fails.
     pub fn note(&self, text: &str) {
-        self.scene.borrow_mut().push_str(text);
+        self.scene.lock().unwrap().push_str(text);
     }
 }
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            eprintln!("{}", self.scene.borrow());
+            eprintln!("{}", self.scene.lock().unwrap_or_else(|e| e.into_inner()));
             eprintln!(
                 "--- script\n{}",
                 fs::read_to_string(self.path("real/fake-gh.script")).unwrap_or_default()

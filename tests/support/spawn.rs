@@ -43,6 +43,8 @@ pub struct Spawn {
     pub blocked: Vec<c_int>,
     /// The umask.
     pub umask: libc::mode_t,
+    /// Soft limits: resource and value.
+    pub limits: Vec<(i32, libc::rlim_t)>,
     /// The process group.
     pub group: Group,
 }
@@ -110,6 +112,12 @@ impl Spawn {
                     libc::setsid();
                     libc::ioctl(terminal, libc::TIOCSCTTY as _, 0);
                 }
+            }
+            for (resource, soft) in &self.limits {
+                let mut limit: libc::rlimit = std::mem::zeroed();
+                libc::getrlimit(*resource as _, &mut limit);
+                limit.rlim_cur = *soft;
+                libc::setrlimit(*resource as _, &limit);
             }
             libc::execve(self.program.as_ptr(), argv.as_ptr(), env.as_ptr());
         }

@@ -29,7 +29,7 @@ pub enum Stdin {
 pub enum Out {
     /// A pipe that is read to its end.
     Pipe,
-    /// A pipe that is read 16 KiB at a time, with a millisecond between.
+    /// A pipe that is read 64 KiB at a time, with a millisecond between.
     SlowPipe,
     /// A pipe whose reader takes this many bytes and closes it; 0: closed from the start.
     PipeThatCloses(usize),
@@ -65,7 +65,7 @@ impl Collected {
         let shared = collected.clone();
         let thread = std::thread::spawn(move || {
             let mut from = File::from(from);
-            let mut block = vec![0; 16384];
+            let mut block = vec![0; 65536];
             let mut left = limit;
             while left > 0 {
                 let most = left.min(block.len());

@@ -49,6 +49,8 @@ impl Watch {
             handle_unless_ignored(signal);
         }
         let sigpipe_kills = handle_unless_ignored(libc::SIGPIPE);
+        // Under `ulimit -f` our own records must fail with an error, not kill the call.
+        handle_unless_ignored(libc::SIGXFSZ);
         let sigchld_was_ignored = disposition(libc::SIGCHLD) == libc::SIG_IGN;
         handle(libc::SIGCHLD);
         let inherited_mask = unblock_sigchld();

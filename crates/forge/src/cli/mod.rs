@@ -52,11 +52,10 @@ pub fn run(argv: Vec<OsString>, env: Vec<(OsString, OsString)>, cwd: Option<Path
 
 /// Help and version are answers and go to standard output, everything else is a usage error.
 fn explain(e: &clap::Error) -> Output {
-    let text = e.render().to_string();
     if e.use_stderr() {
-        Output { stderr: text, code: USAGE, ..Output::default() }
+        Output { stderr: render::usage(e), code: USAGE, ..Output::default() }
     } else {
-        Output { stdout: text, ..Output::default() }
+        Output { stdout: e.render().to_string(), ..Output::default() }
     }
 }
 

@@ -11,6 +11,17 @@ pub fn error(e: &Error) -> String {
     format!("forge: {}\n", e.explained())
 }
 
+/// A usage error as one line; without any command, the whole help is the better answer.
+pub fn usage(e: &clap::Error) -> String {
+    let text = e.render().to_string();
+    if e.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return text;
+    }
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.collect::<Vec<_>>().join("; ");
+    format!("forge: {}\n", line.strip_prefix("error: ").unwrap_or(&line))
+}
+
 /// One line for every variable that did not parse.
 pub fn ignored_settings(settings: &Settings) -> String {
     let line = |(name, value): &(&str, String)| {

@@ -232,3 +232,30 @@ fn a_reset_forgets_the_evidence_and_the_verdict() {
     assert_eq!(scene.read_only(NOW).verdict.state, State::Unknown);
     reset(&scene.at(NOW)).unwrap();
 }
+
+#[test]
+fn a_fresh_failure_is_never_masked_however_many_readers_store_verdicts() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let scene = Scene::new();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    scene.read_only(NOW);
+                }
+            });
+        }
+        let states = (0..200).map(|_| {
+            scene.record(NOW, "ok");
+            let before = scene.read_only(NOW).verdict.state;
+            scene.record(NOW, "net");
+            let after = scene.read_only(NOW).verdict.state;
+            reset(&scene.at(NOW)).unwrap();
+            (before, after)
+        });
+        let masked = states.filter(|seen| *seen != (State::Operational, State::Degraded)).count();
+        done.store(true, Ordering::Relaxed);
+        assert_eq!(masked, 0);
+    });
+}

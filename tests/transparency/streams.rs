@@ -1,0 +1,136 @@
+//! What comes out, where it goes, and in which order.
+
+use super::{UNDIVERTED, same, same_of, same_while};
+use crate::support::sandbox::Sandbox;
+use crate::support::spawn::Exit;
+use crate::support::streams::Out;
+
+#[test]
+fn binary_output_and_output_without_a_last_newline_are_unchanged() {
+    same("on *\n out \\x00\\x01\\xff\\r\\n\\n\n err \\x00\\xfe\\x1b[31m\n exit 0\n", |call| call);
+    same("on *\n out no newline\n err none here either\n exit 1\n", |call| call);
+    same("on *\n exit 0\n", |call| call);
+}
+
+#[test]
+fn megabytes_on_both_streams_are_unchanged() {
+    same("on *\n out-mb 3\n err-mb 2\n exit 0\n", |call| call);
+    same("on *\n err-mb 3\n exit 1\n", |call| call.stderr(Out::SlowPipe));
+    same_of(&[&["issue", "list"]], "on *\n out-mb 9\n exit 0\n", |call| call.stdout(Out::SlowPipe));
+    same("on *\n out-mb 1\n err-mb 1\n out-mb 1\n exit 2\n", |call| call.merged().stdout(Out::SlowPipe));
+}
+
+#[test]
+fn both_streams_on_one_pipe_keep_their_exact_order() {
+    for code in [0, 1] {
+        same(&format!("on *\n alternate 200\n exit {code}\n"), |call| call.merged());
+        same(&format!("on *\n alternate 1000\n exit {code}\n"), |call| call.merged().stdout(Out::SlowPipe));
+    }
+}
+
+#[test]
+fn both_streams_in_one_file_keep_their_exact_order() {
+    same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::Append).merged());
+    same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::File).merged());
+}
+
+#[test]
+fn one_file_opened_twice_is_overwritten_as_before() {
+    same_of(&UNDIVERTED, "on *\n alternate 200\n exit 1\n", |call| {
+        call.stdout(Out::File).stderr(Out::SameFileAgain)
+    });
+    same_of(&UNDIVERTED, "on *\n out a long line of output\\n\n err short\\n\n exit 1\n", |call| {
+        call.stdout(Out::File).stderr(Out::SameFileAgain)
+    });
+}
+
+#[test]
+fn files_and_devices_work_as_targets() {
+    same("on *\n out a\\n\n err b\\n\n exit 0\n", |call| call.stdout(Out::File).stderr(Out::File));
+    same("on *\n out a\\n\n err b\\n\n exit 1\n", |call| call.stdout(Out::Append).stderr(Out::Append));
+    same("on *\n out a\\n\n err b\\n\n exit 1\n", |call| call.stdout(Out::Null).stderr(Out::Null));
+    same("on *\n out a\\n\n err b\\n\n exit 1\n", |call| call.stdout(Out::Null).merged());
+    same("on *\n out a\\n\n err b\\n\n exit 1\n", |call| call.stderr(Out::Null));
+    same("on *\n out a\\n\n err b\\n\n exit 1\n", |call| call.stdout(Out::Closed).merged());
+}
+
+#[test]
+fn a_full_device_is_met_as_without_the_shim() {
+    // A held stdout is written by the shim itself: there gh cannot have seen the error.
+    same_of(&UNDIVERTED, "on *\n out hello\\n\n exit 0\n", |call| call.stdout(Out::Full));
+    same("on *\n out hello\\n\n err lost\\n\n exit 4\n", |call| call.stderr(Out::Full));
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_the_call_as_without_the_shim() {
+    for first in ["", " go-pipe\n"] {
+        let out = format!("on *\n{first} out-mb 2\n exit 0\n");
+        same(&out, |call| call.stdout(Out::PipeThatCloses(10)));
+        same(&out, |call| call.stdout(Out::PipeThatCloses(10)).merged());
+        same(&out, |call| call.stdout(Out::PipeThatCloses(0)));
+        let err = format!("on *\n{first} err-mb 2\n exit 1\n");
+        same(&err, |call| call.stderr(Out::PipeThatCloses(10)));
+        same(&err, |call| call.stderr(Out::PipeThatCloses(0)));
+    }
+}
+
+#[test]
+fn a_short_message_to_a_reader_that_is_gone_ends_the_call_as_without_the_shim() {
+    same("on *\n out hello\\n\n exit 0\n", |call| call.stdout(Out::PipeThatCloses(0)));
+    same("on *\n err hello\\n\n exit 1\n", |call| call.stderr(Out::PipeThatCloses(0)));
+    same("on *\n err hello\\n\n exit 1\n", |call| call.stdout(Out::PipeThatCloses(0)).merged());
+}
+
+#[test]
+fn a_reader_that_goes_away_is_survived_where_the_caller_ignores_sigpipe() {
+    let script = "on *\n go-pipe\n out-mb 2\n exit 0\n";
+    same_of(&UNDIVERTED, script, |call| call.stdout(Out::PipeThatCloses(10)).ignoring(libc::SIGPIPE));
+}
+
+#[test]
+fn messages_arrive_while_the_child_still_runs() {
+    let script = "on *\n err progress\\n\n wait seen\n err done\\n\n exit 0\n";
+    same_while(
+        &[&["run", "watch", "1"]],
+        script,
+        |call| call,
+        |sandbox, running| {
+            running.stderr().wait_for(b"progress\n");
+            sandbox.release("seen");
+        },
+    );
+    same_while(
+        &[&["run", "watch", "1"]],
+        script,
+        |call| call.merged(),
+        |sandbox, running| {
+            running.stdout().wait_for(b"progress\n");
+            sandbox.release("seen");
+        },
+    );
+}
+
+#[test]
+fn output_of_a_call_that_is_not_held_arrives_while_the_child_still_runs() {
+    let script = "on *\n out first\\n\n wait seen\n out last\\n\n exit 0\n";
+    same_while(
+        &UNDIVERTED,
+        script,
+        |call| call,
+        |sandbox, running| {
+            running.stdout().wait_for(b"first\n");
+            sandbox.release("seen");
+        },
+    );
+}
+
+#[test]
+fn the_two_commands_of_a_pipeline_end_as_without_the_shim() {
+    let sandbox = Sandbox::new("on *\n go-pipe\n out-mb 2\n exit 0\n");
+    for folder in ["real", "bin"] {
+        let pipeline = "gh pr status | { read -r line; }; echo done";
+        let path = format!("{}:{}", sandbox.path(folder).display(), sandbox.path("real").display());
+        let run = sandbox.program("/bin/sh", &["-c", pipeline]).env("PATH", path).run();
+        assert_eq!((run.exit, run.out(), run.err()), (Exit::Code(0), "done\n".into(), String::new()));
+    }
+}
