@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use engine::decide::git_config::{Entry, Item, parse, remotes};
+use engine::decide::git_include::{Scene, applies};
 
 fn git(folder: &Path, args: &[&str]) -> Option<Vec<u8>> {
     let out = Command::new("git")
@@ -223,4 +224,92 @@ fn the_remotes_are_those_that_git_shows() {
         fs::write(folder.path().join(".git/config"), &text).expect("written");
         assert_eq!(our_remotes(&text), git_remotes(folder.path()), "{text}");
     }
+}
+
+/// Whether git, in the repository at `folder`, includes under this condition.
+fn git_includes(folder: &Path, home: &Path, condition: &str) -> bool {
+    let config = "[core]\nrepositoryformatversion = 0\n[remote \"origin\"]\nurl = git@github.com:o/r.git\n";
+    let quoted = condition.replace('\\', "\\\\").replace('"', "\\\"");
+    let text = format!("{config}[includeIf \"{quoted}\"]\npath = extra\n");
+    fs::write(folder.join(".git/config"), text).expect("written");
+    fs::write(folder.join(".git/extra"), "[probe]\nhit = 1\n").expect("written");
+    let out = Command::new("git")
+        .args(["config", "--get", "probe.hit"])
+        .current_dir(folder)
+        .env("HOME", home)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git runs");
+    out.status.success()
+}
+
+#[test]
+fn an_include_applies_where_git_says_so() {
+    let home = tempfile::tempdir().expect("a folder");
+    let home = fs::canonicalize(home.path()).expect("its real path");
+    let folder = home.join("Work/client/repo-1");
+    fs::create_dir_all(&folder).expect("made");
+    git(&folder, &["init", "-q", "-b", "feature/x"]).expect("git init");
+    let text = |path: &Path| path.to_str().expect("text").to_string();
+    let (home_text, git_dir) = (text(&home), text(&folder.join(".git")));
+    let scene = Scene {
+        git_dirs: &[&git_dir],
+        home: &home_text,
+        config_dir: &git_dir,
+        branch: Some("feature/x"),
+        remote_urls: &["git@github.com:o/r.git"],
+    };
+    let absolute = format!("gitdir:{home_text}/Work/");
+    let conditions = [
+        absolute.as_str(),
+        "gitdir:~/Work/",
+        "gitdir:~/Work",
+        "gitdir:~/work/",
+        "gitdir/i:~/work/",
+        "gitdir/i:~/WORK/**/.GIT",
+        "gitdir:~/Work/*",
+        "gitdir:~/Work/*/*/.git",
+        "gitdir:~/Work/**/.git",
+        "gitdir:~/Work/**",
+        "gitdir:~/Work**/.git",
+        "gitdir:~/Work/client/repo-1/.git",
+        "gitdir:~/Work/client/repo-?/.git",
+        "gitdir:~/Work/client/repo-[0-9]/.git",
+        "gitdir:~/Work/client/repo-[!0-9]/.git",
+        "gitdir:~/Work/client/repo-[]1]/.git",
+        "gitdir:~/Work/client/repo\\-1/.git",
+        "gitdir:~/Work?client/",
+        "gitdir:~/Work[/]client/",
+        "gitdir:client/",
+        "gitdir:Work/client/",
+        "gitdir:client",
+        "gitdir:**/.git",
+        "gitdir:.git",
+        "gitdir:repo-1/.git",
+        "gitdir:./",
+        "gitdir:/",
+        "gitdir:",
+        "onbranch:feature/x",
+        "onbranch:feature/",
+        "onbranch:feature",
+        "onbranch:feature/*",
+        "onbranch:*",
+        "onbranch:**",
+        "onbranch:main",
+        "hasconfig:remote.*.url:git@github.com:*/**",
+        "hasconfig:remote.*.url:git@github.com:**",
+        "hasconfig:remote.*.url:https://**",
+        "hasconfig:remote.origin.url:git@github.com:o/r.git",
+        "unknown:x",
+        "x",
+        "",
+    ];
+    let mut applied = 0;
+    for condition in conditions {
+        let expected = git_includes(&folder, &home, condition);
+        applied += usize::from(expected);
+        assert_eq!(applies(condition, &scene), expected, "{condition}");
+    }
+    assert!(applied > 10 && applied < conditions.len() - 10, "{applied}");
 }

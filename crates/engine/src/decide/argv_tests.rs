@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
+use super::super::flag_table::{row_of, spec_of};
+use super::super::gh_flags::ALIASES;
 use super::*;
 
 pub(crate) fn words(line: &str) -> Vec<OsString> {

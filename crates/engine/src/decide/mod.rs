@@ -3,9 +3,11 @@
 pub mod argv;
 pub mod backoff;
 mod commands;
+mod flag_table;
 pub mod gate;
 mod gh_flags;
 pub mod git_config;
+pub mod git_include;
 pub mod plan;
 pub mod quota;
 pub mod reading;

@@ -1,8 +1,9 @@
 //! Whether a call is one of the five writes the queue may carry, and what it carries (#1750).
 
 use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 
-use super::argv::{Given, Named, Operand, Parsed, Place, Value};
+use super::argv::{self, Given, Named, Operand, Parsed, Place, Value};
 use super::repo::Target;
 
 /// The five kinds of write.
@@ -206,6 +207,37 @@ pub fn is_blank(body: &[u8]) -> bool {
         Ok(text) => text.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}').is_empty(),
         Err(_) => false,
     }
+}
+
+/// The same command line with its body read from `path` in place of wherever it came from; every
+/// other word stays as it was typed. Without a body, argv as it is.
+pub fn with_body_file(args: &[OsString], path: &OsStr) -> Vec<OsString> {
+    let call = argv::parse(args);
+    let bodies: Vec<Place> =
+        call.flags.iter().filter(|f| matches!(f.name, "body" | "body-file")).map(|f| f.place).collect();
+    let mut out = Vec::with_capacity(args.len() + 1);
+    for (word, text) in args.iter().enumerate() {
+        match bodies.iter().find(|place| place.word == word) {
+            Some(place) => out.extend(other_shorts(text, *place).map(OsStr::to_os_string)),
+            None if bodies.iter().any(|place| place.value == Some((word, 0))) => {}
+            None => out.push(text.clone()),
+        }
+        // The last body wins, so that is where the file goes.
+        if bodies.last().is_some_and(|place| place.word == word) {
+            out.extend([OsString::from("--body-file"), path.to_os_string()]);
+        }
+    }
+    out
+}
+
+/// The switches in front of a short flag in its word: `-w` of `-wbTEXT`.
+fn other_shorts(text: &OsStr, place: Place) -> Option<&OsStr> {
+    let bytes = text.as_bytes();
+    let value_at = place.value.filter(|(word, _)| *word == place.word).map_or(bytes.len(), |(_, byte)| byte);
+    let before = &bytes[..value_at];
+    let before = before.strip_suffix(b"=").unwrap_or(before);
+    let (_, before) = before.split_last()?;
+    (before.len() > 1 && !before.starts_with(b"--")).then(|| OsStr::from_bytes(before))
 }
 
 /// Judges a call.

@@ -1,7 +1,7 @@
 //! The five queueable shapes, and each reason against.
 
 use super::super::argv::parse;
-use super::super::argv::tests::words;
+use super::super::argv::tests::{Random, words};
 use super::super::repo::Repo;
 use super::*;
 
@@ -144,4 +144,55 @@ fn names_of_kinds_read_back() {
         assert_eq!(WriteKind::parse(kind.as_str()), Some(kind));
     }
     assert_eq!(WriteKind::parse("delete"), None);
+}
+
+#[test]
+fn a_body_is_pointed_at_its_file_and_nothing_else_changes() {
+    let rows = [
+        ("issue comment 12 --body hi", "issue comment 12 --body-file P"),
+        ("issue comment 12 --body=hi", "issue comment 12 --body-file P"),
+        ("issue comment 12 -b hi", "issue comment 12 --body-file P"),
+        ("issue comment 12 -bhi", "issue comment 12 --body-file P"),
+        ("issue comment 12 -b=hi", "issue comment 12 --body-file P"),
+        ("issue comment 12 -b= -R o/r", "issue comment 12 --body-file P -R o/r"),
+        ("issue comment -F- 12", "issue comment --body-file P 12"),
+        ("issue comment --body-file - 12 -R o/r", "issue comment --body-file P 12 -R o/r"),
+        ("issue create -t T -b A -b B -l x", "issue create -t T --body-file P -l x"),
+        ("issue create -F f -t T -b B", "issue create -t T --body-file P"),
+        ("-b hi issue comment 12", "--body-file P issue comment 12"),
+        ("issue comment 12 -wbhi", "issue comment 12 -w --body-file P"),
+        ("issue comment 12 -wb=hi", "issue comment 12 -w --body-file P"),
+        ("issue comment 12 -wb hi", "issue comment 12 -w --body-file P"),
+        ("issue create -t -b -b -t", "issue create -t -b --body-file P"),
+        ("issue comment -b x -- 12", "issue comment --body-file P -- 12"),
+        ("issue close 12 -c done", "issue close 12 -c done"),
+    ];
+    for (line, expected) in rows {
+        assert_eq!(with_body_file(&words(line), OsStr::new("P")), words(expected), "{line}");
+    }
+}
+
+#[test]
+fn no_command_line_loses_anything_but_its_body() {
+    let mut random = Random(3186);
+    for _ in 0..5_000 {
+        let mut args = words(["issue comment", "issue create", "issue edit"][random.below(3)]);
+        args.extend(random.argv());
+        let before = parse(&args);
+        let rewritten = with_body_file(&args, OsStr::new("P"));
+        let after = parse(&rewritten);
+        if !before.faults.is_empty() {
+            continue;
+        }
+        let rest = |call: &argv::Parsed<'_>| -> Vec<(&'static str, String)> {
+            let others = call.flags.iter().filter(|flag| !matches!(flag.name, "body" | "body-file"));
+            let flags = others.map(|flag| (flag.name, format!("{:?}", flag.value)));
+            flags.chain(call.operands.iter().map(|o| ("", format!("{:?}", o.text)))).collect()
+        };
+        assert_eq!(after.named, before.named, "{args:?}");
+        assert_eq!(rest(&after), rest(&before), "{args:?}");
+        let has_body = before.given("body") || before.given("body-file");
+        assert_eq!(after.value("body-file"), has_body.then_some(OsStr::new("P")), "{args:?}");
+        assert!(!after.given("body"), "{args:?}");
+    }
 }
