@@ -80,7 +80,7 @@ test('arguments that do not fit are TypeErrors that say what fits', (t) => {
   const { options } = scene(t);
   const any = /** @type {any} */ (health);
   const wrong = [
-    () => any.record(), () => any.record({}), () => any.record({ rc: '1' }), () => any.record({ rc: 1.5 }),
+    () => any.record(), () => any.record({}), () => any.record({ rc: '1' }), () => any.record({ rc: 1.5 }), () => any.record({ rc: 2 ** 40 }),
     () => any.record({ rc: 1, signal: 'splendid', ...options }), () => any.record({ rc: 1, ms: -1 }),
     () => any.record({ rc: 1, sub: 7 }), () => any.status(null), () => any.status('x'), () => any.status({ ttl: '60' }),
     () => any.status({ window: -1 }), () => any.status({ window: NaN }), () => any.status({ probe: 1 }),

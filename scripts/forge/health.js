@@ -44,8 +44,8 @@ exports.classify = (observations, options) => {
 /** The signal of one finished call: pure. @type {Health['classifySignal']} */
 exports.classifySignal = (exit, said, argv) => {
   const [stderr, args] = [said ?? '', argv ?? []];
-  if (exit !== null && !Number.isInteger(exit)) {
-    throw usage(`classifySignal: exit must be a whole number, or null for a killed call, not ${show(exit)}`);
+  if (exit !== null && !isExitCode(exit)) {
+    throw usage(`classifySignal: exit must be an exit code, or null for a killed call, not ${show(exit)}`);
   }
   if (typeof stderr !== 'string' && !(stderr instanceof Uint8Array)) {
     throw usage('classifySignal: stderr must be a string or a Buffer');
@@ -60,9 +60,7 @@ exports.classifySignal = (exit, said, argv) => {
 /** Records a call that went past the shim, and returns its observation. @type {Health['record']} */
 exports.record = (report) => {
   if (report === null || typeof report !== 'object') throw usage('record: needs an object with rc');
-  if (!Number.isInteger(report.rc)) {
-    throw usage(`record: rc must be gh's exit code, a whole number, not ${show(report.rc)}`);
-  }
+  if (!isExitCode(report.rc)) throw usage(`record: rc must be gh's exit code, not ${show(report.rc)}`);
   const { rc, signal } = report;
   const ms = whole('ms', report.ms) ?? 0;
   if (signal !== undefined) known('signal', signal);
@@ -108,6 +106,11 @@ function outcomeOf(observation, what) {
   if (observation === null || typeof observation !== 'object') throw usage(`${what} must be an object`);
   const { epoch, signal } = /** @type {{epoch?: unknown, signal?: unknown}} */ (observation);
   return [whole(`${what}.epoch`, epoch) ?? null, known(`${what}.signal`, signal)];
+}
+
+/** @param {unknown} value */
+function isExitCode(value) {
+  return typeof value === 'number' && (value | 0) === value;
 }
 
 /**

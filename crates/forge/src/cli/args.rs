@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use engine::decide::signal::Signal;
 
 /// Whether the forge can be believed, from the calls that were made of it.
@@ -94,7 +94,8 @@ fn signal_names() -> impl TypedValueParser<Value = Signal> {
 /// The command line with its alias undone: called as `forge-health`, it is `forge health`.
 pub fn unalias(mut argv: Vec<OsString>) -> Vec<OsString> {
     let called_as = argv.first().and_then(|word| Path::new(word).file_name()).and_then(OsStr::to_str);
-    let noun = called_as.and_then(|name| name.strip_prefix("forge-")).map(OsString::from);
+    let noun = called_as.and_then(|name| name.strip_prefix("forge-"));
+    let noun = noun.filter(|noun| Forge::command().find_subcommand(noun).is_some()).map(OsString::from);
     match noun {
         Some(noun) => argv.splice(..1, ["forge".into(), noun]).for_each(drop),
         // clap takes the first word for the program's name, whatever it is.
@@ -107,7 +108,6 @@ pub fn unalias(mut argv: Vec<OsString>) -> Vec<OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_grammar_is_sound() {
@@ -119,6 +119,7 @@ mod tests {
         let undone = |words: &[&str]| unalias(words.iter().map(OsString::from).collect());
         assert_eq!(undone(&["/b/bin/forge-health", "--json"]), ["forge", "health", "--json"]);
         assert_eq!(undone(&["forge", "health"]), ["forge", "health"]);
+        assert_eq!(undone(&["forge-2.0", "health"]), ["forge-2.0", "health"], "a name, not a noun");
         assert_eq!(undone(&[]), ["forge"]);
     }
 }
