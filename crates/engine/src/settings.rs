@@ -34,6 +34,16 @@ pub const PATH: &str = "PATH";
 pub const GH_HOST: &str = "GH_HOST";
 /// `GH_REPO`: gh's own default repository.
 pub const GH_REPO: &str = "GH_REPO";
+/// `GH_CONFIG_DIR`: where gh keeps `hosts.yml`. Default `$XDG_CONFIG_HOME/gh`, else `~/.config/gh`.
+pub const GH_CONFIG_DIR: &str = "GH_CONFIG_DIR";
+/// `XDG_CONFIG_HOME`: where gh and git look for their files. Default `~/.config`.
+pub const XDG_CONFIG_HOME: &str = "XDG_CONFIG_HOME";
+/// `GIT_DIR`: git's own choice of a checkout's git folder.
+pub const GIT_DIR: &str = "GIT_DIR";
+/// `GIT_CONFIG_GLOBAL`: git's own: the one file that stands for the user's two.
+pub const GIT_CONFIG_GLOBAL: &str = "GIT_CONFIG_GLOBAL";
+/// `GIT_CONFIG_NOSYSTEM`: git's own: leaves `/etc/gitconfig` out.
+pub const GIT_CONFIG_NOSYSTEM: &str = "GIT_CONFIG_NOSYSTEM";
 
 /// Every variable: what a front end has to hand to the engine.
 pub const NAMES: &[&str] = &[
@@ -49,6 +59,11 @@ pub const NAMES: &[&str] = &[
     PATH,
     GH_HOST,
     GH_REPO,
+    GH_CONFIG_DIR,
+    XDG_CONFIG_HOME,
+    GIT_DIR,
+    GIT_CONFIG_GLOBAL,
+    GIT_CONFIG_NOSYSTEM,
     budget::BUDGET,
     budget::BUDGET_TTL,
     budget::FLOOR.graphql,

@@ -8,6 +8,7 @@ pub mod gate;
 mod gh_flags;
 pub mod git_config;
 pub mod git_include;
+pub mod hosts;
 pub mod plan;
 pub mod quota;
 pub mod reading;

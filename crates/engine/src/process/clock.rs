@@ -7,6 +7,13 @@ pub fn now_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Nanoseconds since the epoch; 0 for a clock set before it. For telling which of two calls started
+/// first, also within one second.
+pub fn now_ns() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
+}
+
 /// Measures one call on the monotonic clock, so that a clock set meanwhile does not show.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);

@@ -13,9 +13,11 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod atomic;
+pub mod folder;
 pub mod lock;
 pub mod observations;
 pub mod private;
 pub mod project;
+pub mod remotes;
 pub mod ring;
 pub mod verdict;

@@ -18,13 +18,37 @@ pub fn root(cwd: &Path) -> Option<PathBuf> {
 /// `folder/.git` is a file: `gitdir: PATH`. A linked worktree's folder has a `commondir` that leads to
 /// the main worktree's `.git`; a submodule's has none and is a project of its own.
 fn main_worktree(folder: &Path) -> Option<PathBuf> {
-    let pointer = fs::read_to_string(folder.join(".git")).ok()?;
-    let git_dir = folder.join(pointer.strip_prefix("gitdir:")?.trim());
+    let git_dir = pointed_at(folder)?;
     let common = fs::read_to_string(git_dir.join("commondir")).ok()?;
     let common = fs::canonicalize(git_dir.join(common.trim())).ok()?;
     // A bare repository's worktrees have no main worktree to go to.
     let is_dot_git = common.file_name().is_some_and(|name| name == ".git");
     if is_dot_git { common.parent().map(Path::to_path_buf) } else { None }
+}
+
+/// The git folder of the checkout around `cwd`: `.git`, or what the file `.git` of a linked worktree
+/// or a submodule points at.
+pub fn git_dir(cwd: &Path) -> Option<PathBuf> {
+    cwd.ancestors().find_map(|folder| {
+        let dot_git = folder.join(".git");
+        match fs::metadata(&dot_git).ok()?.is_dir() {
+            true => Some(dot_git),
+            false => pointed_at(folder),
+        }
+    })
+}
+
+/// The git folder that a linked worktree's shares with its main worktree; otherwise itself.
+pub fn common_dir(git_dir: &Path) -> PathBuf {
+    match fs::read_to_string(git_dir.join("commondir")) {
+        Ok(common) => git_dir.join(common.trim()),
+        Err(_) => git_dir.to_path_buf(),
+    }
+}
+
+fn pointed_at(folder: &Path) -> Option<PathBuf> {
+    let pointer = fs::read_to_string(folder.join(".git")).ok()?;
+    Some(folder.join(pointer.strip_prefix("gitdir:")?.trim()))
 }
 
 #[cfg(test)]

@@ -1,0 +1,357 @@
+//! Folders reached component by component, following no symlink, and files used through the one
+//! descriptor that was checked (`RELIABILITY` D13): a checkout can hold anything, also under our names.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
+
+const FOLDER: Mode = Mode::RWXU;
+const FILE: Mode = Mode::from_raw_mode(0o600);
+
+/// An open folder of ours.
+#[derive(Debug)]
+pub struct Folder {
+    fd: OwnedFd,
+}
+
+/// Why a file is not read. Each is a refusal of its own, none of them an I/O error.
+#[derive(Debug)]
+pub enum Unfit {
+    /// There is none.
+    Missing,
+    /// It is not what this machine writes there; the text says in what way.
+    Strange(&'static str),
+    /// It cannot be read.
+    Unreadable(io::Error),
+}
+
+impl std::fmt::Display for Unfit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Unfit::Missing => f.write_str("is missing"),
+            Unfit::Strange(how) => f.write_str(how),
+            Unfit::Unreadable(e) => write!(f, "cannot be read ({e})"),
+        }
+    }
+}
+
+impl Folder {
+    /// Opens `root` itself, which may be reached through symlinks.
+    pub fn root(root: &Path) -> io::Result<Folder> {
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+        Ok(Folder { fd: sys::open(root, flags, Mode::empty())? })
+    }
+
+    /// Opens a folder inside this one; a symlink is refused.
+    pub fn sub(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        match sys::openat(&self.fd, name.as_ref(), flags, Mode::empty()) {
+            Ok(fd) => Ok(Folder { fd }),
+            Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
+                Err(io::Error::new(io::ErrorKind::NotADirectory, "a symlink or a file stands in its place"))
+            }
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Opens a folder inside this one, making it (mode 700) where it is missing. Says whether it was
+    /// made; then its name is already synced.
+    pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<(Folder, bool)> {
+        match self.sub(&name) {
+            Ok(folder) => Ok((folder, false)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                match sys::mkdirat(&self.fd, name.as_ref(), FOLDER) {
+                    Ok(()) => {}
+                    Err(rustix::io::Errno::EXIST) => return Ok((self.sub(name)?, false)),
+                    Err(e) => return Err(e.into()),
+                }
+                let folder = self.sub(name)?;
+                // The umask may have taken more away than we want to be without.
+                sys::fchmod(&folder.fd, FOLDER)?;
+                self.sync()?;
+                Ok((folder, true))
+            }
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Makes a folder that must not exist yet.
+    pub fn make_new(&self, name: &str) -> io::Result<Folder> {
+        sys::mkdirat(&self.fd, name, FOLDER)?;
+        let folder = self.sub(name)?;
+        sys::fchmod(&folder.fd, FOLDER)?;
+        Ok(folder)
+    }
+
+    /// Whether it belongs to this user.
+    pub fn is_ours(&self) -> io::Result<bool> {
+        Ok(sys::fstat(&self.fd)?.st_uid == rustix::process::geteuid().as_raw())
+    }
+
+    /// Closes a folder that was found open to others, and what lies in it (#3636).
+    pub fn close_to_others(&self) -> io::Result<()> {
+        if sys::fstat(&self.fd)?.st_mode & 0o777 == 0o700 {
+            return Ok(());
+        }
+        sys::fchmod(&self.fd, FOLDER)?;
+        for name in self.names()? {
+            match self.open(&name, OFlags::RDONLY) {
+                Ok(file) if is_plain(&file) => sys::fchmod(&file, FILE)?,
+                _ => {
+                    if let Ok(sub) = self.sub(&name) {
+                        sub.close_to_others()?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The names in it, in no order.
+    pub fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in sys::Dir::read_from(&self.fd)? {
+            // What is not UTF-8 is none of ours.
+            if let Ok(name) = entry?.file_name().to_str()
+                && name != "."
+                && name != ".."
+            {
+                names.push(name.to_string());
+            }
+        }
+        Ok(names)
+    }
+
+    /// Opens the folder that `names` lead to inside `root`, making what is missing, and closes it to
+    /// others with what lies in it.
+    pub fn prepare(root: &Path, names: &[&str]) -> io::Result<Folder> {
+        let mut folder = Folder::root(root)?;
+        for name in names {
+            folder = folder.make(name)?.0;
+        }
+        folder.close_to_others()?;
+        Ok(folder)
+    }
+
+    /// Opens the folder that `names` lead to inside `root`.
+    pub fn existing(root: &Path, names: &[&str]) -> io::Result<Folder> {
+        names.iter().try_fold(Folder::root(root)?, |folder, name| folder.sub(name))
+    }
+
+    /// Writes a file that must not exist yet, whole and synced.
+    pub fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self.create_new(name)?;
+        file.write_all(bytes)?;
+        sys::fsync(&file)?;
+        Ok(())
+    }
+
+    /// Creates a file that must not exist yet; that is one atomic step.
+    pub fn create_new(&self, name: &str) -> io::Result<File> {
+        self.open_with(name, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)
+    }
+
+    /// Opens a file for appending, reading and locking, making it where it is missing.
+    pub fn open_or_create(&self, name: &str) -> io::Result<File> {
+        let file = self.open_with(name, OFlags::RDWR | OFlags::APPEND | OFlags::CREATE)?;
+        let found = sys::fstat(&file)?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile || found.st_nlink != 1 {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a plain file"));
+        }
+        if found.st_mode & 0o777 != 0o600 {
+            sys::fchmod(&file, FILE)?;
+        }
+        Ok(file)
+    }
+
+    /// Replaces a file by these bytes: readers see the old one or the new one, and a power cut keeps
+    /// one of them.
+    pub fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let aside = format!("{name}.tmp");
+        // Only its writer's lock lets anybody come here: what lies there was left by a killed one.
+        match sys::unlinkat(&self.fd, &*aside, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
+        }
+        let done =
+            self.write_new(&aside, bytes).and_then(|()| self.rename(&aside, name)).and_then(|()| self.sync());
+        if done.is_err() {
+            let _ = self.remove(&aside);
+        }
+        done
+    }
+
+    /// Replaces a file by these bytes without syncing anything: for derived state that a power cut may
+    /// take. Only under its writers' lock, as [`Folder::replace`].
+    pub fn replace_unsynced(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
+        const ASIDE: &str = "new.tmp";
+        self.remove(ASIDE)?;
+        let mut file = self.create_new(ASIDE)?;
+        let written = parts.iter().try_for_each(|part| file.write_all(part));
+        let done = written.and_then(|()| self.rename(ASIDE, name));
+        if done.is_err() {
+            let _ = self.remove(ASIDE);
+        }
+        done
+    }
+
+    /// Renames inside this folder.
+    pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        Ok(sys::renameat(&self.fd, from, &self.fd, to)?)
+    }
+
+    /// Removes a file; a missing one is removed already.
+    pub fn remove(&self, name: &str) -> io::Result<()> {
+        match sys::unlinkat(&self.fd, name, AtFlags::empty()) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Removes a folder of ours and the files in it; a missing one is removed already.
+    pub fn remove_folder(&self, name: &str) -> io::Result<()> {
+        match self.sub(name) {
+            Ok(folder) => {
+                for inside in folder.names()? {
+                    folder.remove(&inside)?;
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // A link or a file in its place: the name goes, what it points at stays.
+            Err(e) if e.kind() == io::ErrorKind::NotADirectory => return self.remove(name),
+            Err(e) => return Err(e),
+        }
+        match sys::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    /// Makes the names in it survive a power cut.
+    pub fn sync(&self) -> io::Result<()> {
+        Ok(sys::fsync(&self.fd)?)
+    }
+
+    /// Reads a file that this machine wrote: regular, one name, our owner, closed to others, and no
+    /// longer than `limit`. Whatever else stands under that name blocks nobody.
+    pub fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, Unfit> {
+        let (file, size) = self.open_ours(name)?;
+        let too_long = || Unfit::Strange("is larger than anything that is written here");
+        if size > limit {
+            return Err(too_long());
+        }
+        let mut bytes = Vec::with_capacity(size as usize);
+        // It may grow between the look and the reading.
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(Unfit::Unreadable)?;
+        if bytes.len() as u64 > limit { Err(too_long()) } else { Ok(bytes) }
+    }
+
+    /// Opens a file that this machine wrote, for reading, and says how long it is; what is not one is
+    /// refused as in [`Folder::read`].
+    pub fn open_ours(&self, name: &str) -> Result<(File, u64), Unfit> {
+        let file = match self.open(name, OFlags::RDONLY) {
+            Ok(file) => file,
+            Err(rustix::io::Errno::NOENT) => return Err(Unfit::Missing),
+            Err(rustix::io::Errno::LOOP) => return Err(Unfit::Strange("is a symlink")),
+            Err(rustix::io::Errno::NXIO) => return Err(Unfit::Strange("is not a regular file")),
+            Err(e) => return Err(Unfit::Unreadable(e.into())),
+        };
+        let found = sys::fstat(&file).map_err(|e| Unfit::Unreadable(e.into()))?;
+        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
+            return Err(Unfit::Strange("is not a regular file"));
+        }
+        if found.st_uid != rustix::process::geteuid().as_raw() {
+            return Err(Unfit::Strange("belongs to another user"));
+        }
+        if found.st_nlink != 1 {
+            return Err(Unfit::Strange("has a second name elsewhere (a hard link)"));
+        }
+        if found.st_mode & 0o077 != 0 {
+            return Err(Unfit::Strange("is open to other users, so this machine did not write it"));
+        }
+        let size = u64::try_from(found.st_size).map_err(|_| Unfit::Strange("has no size"))?;
+        Ok((file, size))
+    }
+
+    fn open_with(&self, name: &str, flags: OFlags) -> io::Result<File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = File::from(sys::openat(&self.fd, name, flags, FILE)?);
+        if flags.contains(OFlags::EXCL) {
+            sys::fchmod(&file, FILE)?;
+        }
+        Ok(file)
+    }
+
+    fn open(&self, name: &str, flags: OFlags) -> rustix::io::Result<File> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        sys::openat(&self.fd, name, flags, Mode::empty()).map(File::from)
+    }
+}
+
+fn is_plain(file: &File) -> bool {
+    sys::fstat(file).is_ok_and(|found| FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn home() -> (tempfile::TempDir, Folder) {
+        let home = tempfile::tempdir().unwrap();
+        let folder = Folder::root(home.path()).unwrap();
+        (home, folder)
+    }
+
+    #[test]
+    fn only_a_plain_closed_file_of_ours_is_read() {
+        let (home, folder) = home();
+        let at = |name: &str| home.path().join(name);
+        folder.write_new("plain", b"text").unwrap();
+        assert_eq!(folder.read("plain", 4).unwrap(), b"text");
+        assert!(matches!(folder.read("plain", 3), Err(Unfit::Strange(_))));
+        assert!(matches!(folder.read("none", 3), Err(Unfit::Missing)));
+        std::fs::hard_link(at("plain"), at("twin")).unwrap();
+        assert!(folder.read("plain", 9).unwrap_err().to_string().contains("hard link"));
+        symlink("plain", at("link")).unwrap();
+        assert!(folder.read("link", 9).unwrap_err().to_string().contains("symlink"));
+        assert!(std::process::Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
+        assert!(folder.read("fifo", 9).unwrap_err().to_string().contains("regular"));
+        std::fs::create_dir(at("folder")).unwrap();
+        assert!(folder.read("folder", 9).is_err());
+        std::fs::write(at("open"), "x").unwrap();
+        std::fs::set_permissions(at("open"), std::fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(folder.read("open", 9).unwrap_err().to_string().contains("open to other"));
+        let huge = File::create(at("huge")).unwrap();
+        huge.set_len(1 << 40).unwrap();
+        std::fs::set_permissions(at("huge"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        assert!(folder.read("huge", 1 << 20).unwrap_err().to_string().contains("larger"));
+    }
+
+    #[test]
+    fn a_symlink_in_a_folders_place_is_refused() {
+        let (home, folder) = home();
+        let elsewhere = tempfile::tempdir().unwrap();
+        symlink(elsewhere.path(), home.path().join("queue")).unwrap();
+        assert!(folder.make("queue").is_err() && folder.sub("queue").is_err());
+        folder.remove_folder("queue").unwrap();
+        assert!(elsewhere.path().exists() && folder.make("queue").unwrap().1);
+    }
+
+    #[test]
+    fn an_open_folder_is_closed_with_what_lies_in_it() {
+        let (home, folder) = home();
+        let mode = |name: &str| home.path().join(name).metadata().unwrap().permissions().mode() & 0o777;
+        std::fs::create_dir_all(home.path().join("q/d")).unwrap();
+        std::fs::write(home.path().join("q/d/body"), "x").unwrap();
+        for (name, bits) in [("q", 0o755), ("q/d", 0o755), ("q/d/body", 0o644)] {
+            std::fs::set_permissions(home.path().join(name), std::fs::Permissions::from_mode(bits)).unwrap();
+        }
+        folder.sub("q").unwrap().close_to_others().unwrap();
+        assert_eq!((mode("q"), mode("q/d"), mode("q/d/body")), (0o700, 0o700, 0o600));
+    }
+}
