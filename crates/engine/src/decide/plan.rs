@@ -122,6 +122,9 @@ fn kind(call: &Parsed<'_>) -> (Kind, &'static str) {
     if call.help {
         return (Kind::Offline, "prints a help page");
     }
+    if makes_no_request(call) {
+        return (Kind::Offline, "reads local files, or opens a URL it builds itself");
+    }
     let row = match call.named {
         // gh alone prints its help page, `gh --version` its version; any other flag is refused.
         Named::Nothing => return (Kind::Offline, "no command: help or the version"),
@@ -140,6 +143,16 @@ fn kind(call: &Parsed<'_>) -> (Kind, &'static str) {
         }
         Some(Runs::Ends | Runs::StreamsIf(..)) => (Kind::Call, ""),
         Some(Runs::Group) | None => (Kind::Streamed, "no subcommand that this version knows"),
+    }
+}
+
+/// Flags that keep an ordinary command off the network, in both versions.
+fn makes_no_request(call: &Parsed<'_>) -> bool {
+    match call.named {
+        Named::Command("repo set-default") => call.switch("view") || call.switch("unset"),
+        Named::Command("label list") => call.switch("web"),
+        Named::Command(path) => path.starts_with("search ") && call.switch("web"),
+        _ => false,
     }
 }
 
