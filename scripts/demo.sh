@@ -92,7 +92,7 @@ run 1 gh issue view 1
 run 3 bob forge health
 expect 'forge: degraded'
 run 0 bob forge health observations
-note "a script asks before it believes an empty list:"
+printf "\n"; note "a script asks before it believes an empty list:"
 run 3 forge-health --no-probe
 
 say "4. The network goes away altogether, and nothing recent succeeded"

@@ -4,7 +4,7 @@
 //!
 //! Reads the programs' paths from `BENCH_SHIM` (the deployed build of `gh`), `BENCH_C` and
 //! `BENCH_CHILD` (built from `scripts/bench/*.c`). Exits with 1 when a bound is missed.
-#![allow(clippy::disallowed_methods, clippy::print_stdout, missing_docs)]
+#![allow(clippy::disallowed_methods, clippy::print_stdout, clippy::exit, missing_docs)]
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
