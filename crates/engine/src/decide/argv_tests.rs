@@ -310,6 +310,7 @@ const HIDDEN: &[&str] = &[
     "auth token --secure-storage",
     "codespace edit --displayName",
     "codespace list --repo-deprecated",
+    "codespace select --codespace",
     "codespace select --file",
     "codespace select --repo",
     "codespace select --repo-owner",
