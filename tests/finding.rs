@@ -1,6 +1,6 @@
 //! How the shim finds the real `gh`, and what happens when there is none.
 
-use crate::support::sandbox::{Sandbox, place, shim};
+use crate::support::sandbox::{Sandbox, copy, place, shim};
 use crate::support::spawn::Exit;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -52,13 +52,12 @@ fn the_marker_lies_in_the_shims_first_bytes() {
 fn copies_and_links_of_the_shim_are_passed_over() {
     let sandbox = Sandbox::new(SCRIPT);
     let bin = sandbox.path("bin");
-    let (copy, hard, soft) = (folder(&sandbox, "copy"), folder(&sandbox, "hard"), folder(&sandbox, "soft"));
-    let copied = std::process::Command::new("/bin/cp").arg(shim()).arg(copy.join("gh")).status().unwrap();
-    assert!(copied.success());
+    let (twin, hard, soft) = (folder(&sandbox, "twin"), folder(&sandbox, "hard"), folder(&sandbox, "soft"));
+    copy(&shim(), &twin.join("gh"));
     place(&shim(), &hard.join("gh"));
     symlink(bin.join("gh"), soft.join("gh")).unwrap();
-    let folders = [bin.as_path(), &copy, &hard, &soft, &bin];
-    for from in [&bin, &copy, &hard, &soft] {
+    let folders = [bin.as_path(), &twin, &hard, &soft, &bin];
+    for from in [&bin, &twin, &hard, &soft] {
         sandbox.reset();
         reaches_the_real_gh(&sandbox, &from.join("gh"), &folders);
     }

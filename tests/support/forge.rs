@@ -36,7 +36,7 @@ impl Forge {
     pub fn start(args: &[&str]) -> Forge {
         // In the system's own folder for temporary files: a socket's path has to be short.
         let folder = tempfile::Builder::new().prefix("forge").tempdir().unwrap();
-        let guard = super::streams::NO_FORK.lock();
+        let guard = super::spawn::FORKING.lock();
         let server = Command::new("node")
             .arg(root().join("tests/support/forge/main.js"))
             .args(["serve", "--socket"])

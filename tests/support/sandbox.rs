@@ -10,6 +10,7 @@
 use super::bytes::escape;
 use super::command::Call;
 use super::record::Record;
+use super::spawn::FORKING;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -220,9 +221,15 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 pub fn place(program: &Path, at: &Path) {
     let program = fs::canonicalize(program).unwrap();
     if fs::hard_link(&program, at).is_err() {
-        let copied = std::process::Command::new("/bin/cp").arg(&program).arg(at).status().unwrap();
-        assert!(copied.success(), "cannot place {}", program.display());
+        copy(&program, at);
     }
+}
+
+/// Copies a program by another process, so that no fork of this one can hold the copy open for writing.
+pub fn copy(program: &Path, at: &Path) {
+    let _guard = FORKING.lock();
+    let copied = std::process::Command::new("/bin/cp").arg("-p").arg(program).arg(at).status().unwrap();
+    assert!(copied.success(), "cannot copy {}", program.display());
 }
 
 fn show_files(folder: &Path) {

@@ -2,14 +2,19 @@
 //! without `=`, or set masks and dispositions.
 
 use std::ffi::{CString, c_char, c_int};
-use std::io;
+use std::io::{self, Read};
 use std::os::fd::RawFd;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How long a test waits for a process before it kills it and fails.
 const LIMIT: Duration = Duration::from_secs(90);
 /// Descriptors above this number are closed in the child by close-on-exec alone.
 const FDS: c_int = 1024;
+
+/// Held from every fork to its exec. In between the child has a copy of every descriptor of this process, also
+/// of those that another test is about to close and must find closed.
+pub static FORKING: Mutex<()> = Mutex::new(());
 
 /// Which process group and session the child gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,27 +66,27 @@ pub enum Exit {
 }
 
 impl Spawn {
-    /// Starts it and returns its process id.
+    /// Starts it and returns its process id, once the child has become the program.
     pub fn start(&self) -> io::Result<libc::pid_t> {
         let argv = pointers(&self.argv);
         let env = pointers(&self.env);
+        let _guard = FORKING.lock();
+        // The write end closes when the child execs.
+        let (mut exec_done, until_exec) = io::pipe()?;
         // SAFETY: between fork and exec the child only makes system calls on memory made before the fork.
-        unsafe {
+        let pid = unsafe {
             match libc::fork() {
-                -1 => Err(io::Error::last_os_error()),
+                -1 => return Err(io::Error::last_os_error()),
                 0 => {
                     self.become_it(&argv, &env);
                     libc::_exit(126)
                 }
-                pid => {
-                    // Done on both sides, so that neither has to wait for the other.
-                    if self.group == Group::Own {
-                        libc::setpgid(pid, pid);
-                    }
-                    Ok(pid)
-                }
+                pid => pid,
             }
-        }
+        };
+        drop(until_exec);
+        exec_done.read_to_end(&mut Vec::new())?;
+        Ok(pid)
     }
 
     /// # Safety

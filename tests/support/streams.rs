@@ -1,5 +1,6 @@
 //! Both ends of what a process reads and writes.
 
+use super::spawn;
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -120,13 +121,9 @@ pub fn pipe() -> (OwnedFd, OwnedFd) {
     (read.into(), write.into())
 }
 
-/// Held while a terminal is opened and while a long-lived program is started: until close-on-exec is set on
-/// both of its sides, such a program would inherit the terminal and keep it open.
-pub static NO_FORK: Mutex<()> = Mutex::new(());
-
 /// A pseudo-terminal: (the side that is typed on, the side that a process has).
 pub fn terminal() -> (OwnedFd, OwnedFd) {
-    let _guard = NO_FORK.lock();
+    let _guard = spawn::FORKING.lock();
     let (mut master, mut slave): (c_int, c_int) = (0, 0);
     // SAFETY: fills two numbers that are then owned here alone; no name, settings or size are passed.
     unsafe {

@@ -29,8 +29,10 @@ fn a_child_killed_by_a_signal_that_the_caller_ignores_or_blocks_is_reported_the_
 fn a_call_ends_with_the_child_although_a_grandchild_keeps_its_streams() {
     for fd in [1, 2] {
         let script = format!("on *\n out out\\n\n err err\\n\n grandchild {fd} gate late\\n\n exit 3\n");
+        // A held stdout is the shim's own: what comes after the end belongs to no answer.
+        let sorts: &[&[&str]] = if fd == 1 { &super::UNDIVERTED } else { &super::EVERY_SORT };
         same_while(
-            &super::UNDIVERTED,
+            sorts,
             &script,
             |call| call,
             |sandbox, running| {
