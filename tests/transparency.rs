@@ -5,6 +5,7 @@ mod bystanders;
 mod descriptors;
 mod ends;
 mod given;
+mod real;
 mod signals;
 mod streams;
 mod terminals;

@@ -1,6 +1,6 @@
 //! The local forge and the real `gh` binaries, for tests that need GitHub's own client and a server.
 
-use super::sandbox::wait_until;
+use super::sandbox::{Sandbox, place, wait_until};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -42,14 +42,16 @@ impl Forge {
             .args(["serve", "--socket"])
             .arg(folder.path().join("s"))
             .args(args)
-            .stdin(Stdio::null())
+            // So that it also ends when this process is killed.
+            .arg("--until-stdin-closes")
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()
             .expect("node");
         drop(guard);
         let mut forge = Forge { server, folder };
         wait_until("the local forge", || {
-            assert!(forge.server.try_wait().unwrap().is_none(), "the local forge ended");
+            assert!(forge.server.try_wait().unwrap().is_none(), "the local forge ended; it needs `npm ci`");
             UnixStream::connect(forge.socket()).is_ok()
         });
         forge
@@ -110,4 +112,14 @@ fn parse(answer: &[u8]) -> (u16, String) {
         rest = &rest[line + 2 + size + 2..];
     }
     (status, String::from_utf8_lossy(&body).into_owned())
+}
+
+/// A sandbox whose real `gh` is this version of GitHub's own, talking to `forge`.
+pub fn sandbox_with_real_gh(version: &str, forge: &Forge) -> Sandbox {
+    let sandbox = Sandbox::new("");
+    std::fs::remove_file(sandbox.path("real/gh")).unwrap();
+    place(&real_gh(version), &sandbox.path("real/gh"));
+    let config = format!("http_unix_socket: {}\nprompt: disabled\n", forge.socket().display());
+    sandbox.file("home/gh/config.yml", config);
+    sandbox
 }
