@@ -45,6 +45,34 @@ pub const GIT_CONFIG_GLOBAL: &str = "GIT_CONFIG_GLOBAL";
 /// `GIT_CONFIG_NOSYSTEM`: git's own: leaves `/etc/gitconfig` out.
 pub const GIT_CONFIG_NOSYSTEM: &str = "GIT_CONFIG_NOSYSTEM";
 
+/// `BOB_FORGE_CACHE`: 0 turns the read cache off: nothing is stored, nothing is served (#1749).
+pub const CACHE: &str = "BOB_FORGE_CACHE";
+/// `BOB_FORGE_CACHE_MAX_AGE`: seconds after which a stored answer is not served any more. Default
+/// 86400 (#1749).
+pub const CACHE_MAX_AGE: &str = "BOB_FORGE_CACHE_MAX_AGE";
+/// `GH_TOKEN` and its siblings: as whom gh asks. Only a fingerprint of one is ever written down.
+pub const GH_TOKEN: &str = "GH_TOKEN";
+/// `GITHUB_TOKEN`: see [`GH_TOKEN`].
+pub const GITHUB_TOKEN: &str = "GITHUB_TOKEN";
+/// `GH_ENTERPRISE_TOKEN`: see [`GH_TOKEN`], for other hosts than github.com and its subdomains.
+pub const GH_ENTERPRISE_TOKEN: &str = "GH_ENTERPRISE_TOKEN";
+/// `GITHUB_ENTERPRISE_TOKEN`: see [`GH_ENTERPRISE_TOKEN`].
+pub const GITHUB_ENTERPRISE_TOKEN: &str = "GITHUB_ENTERPRISE_TOKEN";
+/// `GH_FORCE_TTY`: gh writes as for a terminal, with relative times that a stored answer would freeze.
+pub const GH_FORCE_TTY: &str = "GH_FORCE_TTY";
+
+/// What changes the bytes of an answer besides argv when it goes to no terminal.
+pub const OUTPUT_SHAPE: [&str; 8] = [
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "GH_COLOR_LABELS",
+    "GH_MDWIDTH",
+    "GLAMOUR_STYLE",
+    "NO_COLOR",
+    "TZ",
+];
+
 /// Every variable: what a front end has to hand to the engine.
 pub const NAMES: &[&str] = &[
     BOB_HOME,
@@ -64,6 +92,21 @@ pub const NAMES: &[&str] = &[
     GIT_DIR,
     GIT_CONFIG_GLOBAL,
     GIT_CONFIG_NOSYSTEM,
+    CACHE,
+    CACHE_MAX_AGE,
+    GH_TOKEN,
+    GITHUB_TOKEN,
+    GH_ENTERPRISE_TOKEN,
+    GITHUB_ENTERPRISE_TOKEN,
+    GH_FORCE_TTY,
+    OUTPUT_SHAPE[0],
+    OUTPUT_SHAPE[1],
+    OUTPUT_SHAPE[2],
+    OUTPUT_SHAPE[3],
+    OUTPUT_SHAPE[4],
+    OUTPUT_SHAPE[5],
+    OUTPUT_SHAPE[6],
+    OUTPUT_SHAPE[7],
     budget::BUDGET,
     budget::BUDGET_TTL,
     budget::FLOOR.graphql,
@@ -115,6 +158,10 @@ pub struct Settings {
     pub window_s: u64,
     /// Seconds after which a hanging probe is ended.
     pub probe_timeout_s: u64,
+    /// Whether answers are stored and served.
+    pub cache_enabled: bool,
+    /// Seconds after which a stored answer is not served any more.
+    pub cache_max_age_s: u64,
     /// The quota budget's own.
     pub budget: Budget,
     /// Names and values of variables that did not parse and fell back to their default.
@@ -130,6 +177,8 @@ impl Settings {
             ttl_s: reader.number(TTL, 60),
             window_s: reader.number(WINDOW, 300),
             probe_timeout_s: reader.number(PROBE_TIMEOUT, 10),
+            cache_enabled: reader.flag(CACHE, true),
+            cache_max_age_s: reader.number(CACHE_MAX_AGE, 86_400),
             budget: Budget::read(&mut reader),
             ignored: reader.ignored,
         }

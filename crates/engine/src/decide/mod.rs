@@ -2,13 +2,16 @@
 
 pub mod argv;
 pub mod backoff;
+pub mod cache_key;
 mod commands;
+pub mod fallback;
 mod flag_table;
 pub mod gate;
 mod gh_flags;
 pub mod git_config;
 pub mod git_include;
 pub mod hosts;
+pub mod keep;
 pub mod plan;
 pub mod quota;
 pub mod reading;

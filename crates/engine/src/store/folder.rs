@@ -126,20 +126,41 @@ impl Folder {
         Ok(names)
     }
 
-    /// Opens the folder that `names` lead to inside `root`, making what is missing, and closes it to
-    /// others with what lies in it.
-    pub fn prepare(root: &Path, names: &[&str]) -> io::Result<Folder> {
-        let mut folder = Folder::root(root)?;
-        for name in names {
-            folder = folder.make(name)?.0;
-        }
+    /// Opens `<root>/.claude/forge/<store>`, making what is missing; our own folders are closed to
+    /// others when they are found open, with what lies in them (#3636).
+    ///
+    /// # Errors
+    /// A symlink, a file or another user's folder stands in the place of one of them.
+    pub fn prepare(root: &Path, store: &str) -> io::Result<Folder> {
+        let forge = Folder::root(root)?.make(".claude")?.0.make("forge")?.0.if_ours()?;
+        forge.close_to_others()?;
+        let folder = forge.make(store)?.0.if_ours()?;
         folder.close_to_others()?;
         Ok(folder)
     }
 
-    /// Opens the folder that `names` lead to inside `root`.
-    pub fn existing(root: &Path, names: &[&str]) -> io::Result<Folder> {
-        names.iter().try_fold(Folder::root(root)?, |folder, name| folder.sub(name))
+    /// Opens `<root>/.claude/forge/<store>` as it is, for reading.
+    ///
+    /// # Errors
+    /// It is missing, or as in [`Folder::prepare`].
+    pub fn existing(root: &Path, store: &str) -> io::Result<Folder> {
+        Folder::root(root)?.sub(".claude")?.sub("forge")?.sub(store)?.if_ours()
+    }
+
+    fn if_ours(self) -> io::Result<Folder> {
+        match self.is_ours()? {
+            true => Ok(self),
+            false => Err(io::Error::new(io::ErrorKind::PermissionDenied, "the folder is another user's")),
+        }
+    }
+
+    /// Size in bytes and time of the last change, in nanoseconds since the epoch; `None` for what is
+    /// no regular file.
+    pub fn stat(&self, name: &str) -> Option<(u64, i128)> {
+        let found = sys::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+        let mtime_ns = i128::from(found.st_mtime) * 1_000_000_000 + i128::from(found.st_mtime_nsec);
+        is_file.then_some((u64::try_from(found.st_size).ok()?, mtime_ns))
     }
 
     /// Writes a file that must not exist yet, whole and synced.
@@ -188,7 +209,7 @@ impl Folder {
     /// Replaces a file by these bytes without syncing anything: for derived state that a power cut may
     /// take. Only under its writers' lock, as [`Folder::replace`].
     pub fn replace_unsynced(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
-        const ASIDE: &str = "new.tmp";
+        const ASIDE: &str = "aside.tmp";
         self.remove(ASIDE)?;
         let mut file = self.create_new(ASIDE)?;
         let written = parts.iter().try_for_each(|part| file.write_all(part));

@@ -22,9 +22,16 @@ impl Lock {
     /// # Errors
     /// The file cannot be opened, or its file system has no locks.
     pub fn exclusive(path: &Path, wait: Duration) -> io::Result<Option<Lock>> {
+        let mut options = OpenOptions::new();
+        Lock::on(private::open(options.read(true).write(true).create(true).truncate(false), path)?, wait)
+    }
+
+    /// The same on a file that was opened already.
+    ///
+    /// # Errors
+    /// Its file system has no locks.
+    pub fn on(file: File, wait: Duration) -> io::Result<Option<Lock>> {
         const STEP: Duration = Duration::from_millis(1);
-        let file =
-            private::open(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)?;
         let mut left = wait;
         loop {
             match file.try_lock() {

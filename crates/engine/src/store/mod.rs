@@ -13,6 +13,7 @@
 #![allow(clippy::disallowed_methods)]
 
 pub mod atomic;
+pub mod cache;
 pub mod folder;
 pub mod lock;
 pub mod observations;

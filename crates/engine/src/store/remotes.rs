@@ -1,15 +1,17 @@
 //! The checkout's remotes, out of git's own configuration files: what `git remote -v` would print,
 //! without ever starting git (that alone would cost more than the rest of a call).
 //!
-//! Read are the system's file, the user's, the checkout's and the worktree's, with their includes.
-//! Of `includeIf`, `gitdir:` and `gitdir/i:` are judged; what another condition would add is left out.
+//! Read are the system's file, the user's, the checkout's and the worktree's, with their includes; a
+//! condition on remote URLs is judged by those that were read before it.
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::project;
 use crate::decide::git_config::{self, Entry, Item};
+use crate::decide::git_include;
 use crate::decide::repo::Remote;
 use crate::settings::{self, Lookup};
 
@@ -98,53 +100,33 @@ impl Reader {
     }
 
     fn holds(&self, condition: &str, file: &Path) -> bool {
-        let (pattern, any_case) =
-            match (condition.strip_prefix("gitdir:"), condition.strip_prefix("gitdir/i:")) {
-                (Some(pattern), _) => (pattern, false),
-                (None, Some(pattern)) => (pattern, true),
-                (None, None) => return false,
-            };
-        let mut pattern = match pattern.strip_prefix("./") {
-            Some(rest) => file.parent().map(|folder| folder.join(rest)),
-            None if pattern.starts_with("~/") => self.resolve(pattern, file),
-            None if pattern.starts_with('/') => Some(pattern.into()),
-            None => Some(Path::new("**").join(pattern)),
-        }
-        .map(|path| path.to_string_lossy().into_owned())
-        .unwrap_or_default();
-        if condition.ends_with('/') {
-            pattern = pattern.trim_end_matches('/').to_string() + "/**";
-        }
-        let lower = |text: String| if any_case { text.to_lowercase() } else { text };
-        let real = fs::canonicalize(&self.git_dir).unwrap_or_else(|_| self.git_dir.clone());
-        [&self.git_dir, &real].iter().any(|dir| {
-            matches(lower(pattern.clone()).as_bytes(), lower(dir.to_string_lossy().into_owned()).as_bytes())
-        })
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let real = |path: &Path| text(&fs::canonicalize(path).unwrap_or_else(|_| path.into()));
+        let git_dirs = [real(&self.git_dir), text(&self.git_dir)];
+        let home = self.home.as_deref().map(text).unwrap_or_default();
+        let config_dir = file.parent().map(real).unwrap_or_default();
+        let head = text_of(&self.git_dir.join("HEAD"));
+        let is_url = |entry: &&Entry| entry.section == "remote" && entry.key == "url";
+        let urls = self.entries.iter().filter(is_url).filter_map(|entry| entry.value.as_deref());
+        let scene = git_include::Scene {
+            git_dirs: &[&git_dirs[0], &git_dirs[1]],
+            home: &home,
+            config_dir: &config_dir,
+            branch: head.trim().strip_prefix("ref: refs/heads/"),
+            remote_urls: &urls.collect::<Vec<_>>(),
+        };
+        git_include::applies(condition, &scene)
     }
 }
 
-/// Shell patterns as git uses them for paths: `*` and `?` stay within a part, `**` crosses parts.
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    match (pattern, text) {
-        ([], _) => text.is_empty(),
-        ([b'*', b'*', b'/', rest @ ..], _) => {
-            matches(rest, text)
-                || (0..text.len()).any(|at| text[at] == b'/' && matches(rest, &text[at + 1..]))
-        }
-        ([b'*', b'*', rest @ ..], _) => (0..=text.len()).any(|at| matches(rest, &text[at..])),
-        ([b'*', rest @ ..], _) => {
-            let part = text.iter().position(|c| *c == b'/').unwrap_or(text.len());
-            (0..=part).any(|at| matches(rest, &text[at..]))
-        }
-        ([b'?', rest @ ..], [c, more @ ..]) => *c != b'/' && matches(rest, more),
-        ([p, rest @ ..], [c, more @ ..]) => p == c && matches(rest, more),
-        (_, []) => false,
-    }
+fn text_of(file: &Path) -> String {
+    String::from_utf8_lossy(&text(file).unwrap_or_default()).into_owned()
 }
 
 fn text(file: &Path) -> Option<Vec<u8>> {
     let mut text = Vec::new();
-    let file = fs::File::open(file).ok()?;
+    // Whatever stands there, a FIFO too, must not hold up a call.
+    let file = fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file).ok()?;
     if !file.metadata().ok()?.is_file() {
         return None;
     }
@@ -157,8 +139,7 @@ pub fn hosts(env: &impl Lookup) -> String {
     let folder = path(env, settings::GH_CONFIG_DIR)
         .or_else(|| path(env, settings::XDG_CONFIG_HOME).map(|xdg| xdg.join("gh")))
         .or_else(|| path(env, settings::HOME).map(|home| home.join(".config/gh")));
-    let text = folder.and_then(|folder| text(&folder.join("hosts.yml"))).unwrap_or_default();
-    String::from_utf8_lossy(&text).into_owned()
+    folder.map(|folder| text_of(&folder.join("hosts.yml"))).unwrap_or_default()
 }
 
 /// An environment of a few variables, for tests.
