@@ -1,5 +1,8 @@
 //! What one call leaves in `observations.log`.
 
+use serde_json::Value;
+
+use crate::support::bytes::escape;
 use crate::support::command::Call;
 use crate::support::sandbox::Sandbox;
 use crate::support::streams::{Out, Stdin};
@@ -179,4 +182,39 @@ fn a_folder_below_the_checkouts_root_counts_for_the_checkout() {
 fn the_latency_is_the_childs() {
     let ms: u64 = column("on *\n sleep 120\n exit 0\n", &["pr", "status"], 2, |call| call).parse().unwrap();
     assert!((120..5_000).contains(&ms), "{ms} ms");
+}
+
+/// The golden table of real failures, through the whole shim and the log. A call that is no network call
+/// leaves nothing, and a retried or held one belongs to other suites: both are off here.
+#[test]
+fn the_golden_failures_are_recorded_with_their_signals() {
+    let rows =
+        include_str!("golden/signals.jsonl").lines().map(|l| serde_json::from_str::<Value>(l).unwrap());
+    let mut wrong = Vec::new();
+    let mut through = 0;
+    for row in rows {
+        let (Some(words), Some(exit @ 0..=127)) = (row["argv"].as_array(), row["exit"].as_i64()) else {
+            continue;
+        };
+        let words: Vec<_> = words.iter().map(|w| w.as_str().unwrap()).collect();
+        let sandbox = Sandbox::new("");
+        let (said, answer) = (row["stderr"].as_str().unwrap_or(""), row["stdout"].as_str().unwrap_or(""));
+        let streams = format!("out {}\n err {}", escape(answer.as_bytes()), escape(said.as_bytes()));
+        sandbox.script(&format!("on *\n {streams}\n exit {exit}\n"));
+        sandbox
+            .gh(&words)
+            .env("BOB_FORGE_BUDGET", "0")
+            .env("BOB_FORGE_CACHE", "0")
+            .env("BOB_FORGE_QUEUE", "0")
+            .run();
+        let lines = sandbox.observations();
+        let Some(seen) = lines.first().map(|columns| columns[3].clone()) else { continue };
+        let also = row["also_ok"].as_array().into_iter().flatten();
+        if !also.chain([&row["signal"]]).any(|s| s.as_str() == Some(&seen)) {
+            wrong.push(format!("{}: {} was recorded as {seen}", row["id"], row["signal"]));
+        }
+        through += 1;
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(through > 140, "only {through} rows went through");
 }
