@@ -24,6 +24,8 @@ pub const PROBE_TIMEOUT: &str = "BOB_FORGE_PROBE_TIMEOUT";
 pub const CALLER: &str = "BOB_FORGE_CALLER";
 /// `BOB_FORGE_DEPTH`: how many shims are above this one; set by the shim, cuts a loop on PATH.
 pub const DEPTH: &str = "BOB_FORGE_DEPTH";
+/// `BOB_FORGE_BATCH`: 0 reads one issue per call where a batch would be used. Default 1.
+pub const BATCH: &str = "BOB_FORGE_BATCH";
 /// `CLAUDE_CODE_SESSION_ID`: the session a call belongs to; its first eight characters are recorded.
 pub const SESSION: &str = "CLAUDE_CODE_SESSION_ID";
 /// `HOME`: where `BOB_HOME` lies by default.
@@ -82,6 +84,7 @@ pub const NAMES: &[&str] = &[
     PROBE_TIMEOUT,
     CALLER,
     DEPTH,
+    BATCH,
     SESSION,
     HOME,
     PATH,

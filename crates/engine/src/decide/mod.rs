@@ -2,6 +2,7 @@
 
 pub mod argv;
 pub mod backoff;
+pub mod batch;
 pub mod cache_key;
 mod commands;
 pub mod fallback;

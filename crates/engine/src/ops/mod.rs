@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::process::clock::{self, Stopwatch};
 use crate::settings::{Lookup, Settings};
 
+pub mod batch;
 pub mod health;
 pub mod record;
 

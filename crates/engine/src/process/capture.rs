@@ -1,20 +1,22 @@
 //! A child of our own (a probe): its output is ours, and it is ended when it takes too long.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use std::os::unix::process::ExitStatusExt;
 
 use super::clock::Stopwatch;
+use super::{exit, sys};
 use crate::decide::signal::Ended;
 
 /// What a child of our own came to.
 #[derive(Debug)]
 pub struct Captured {
-    /// How it ended; by SIGKILL when it was `timed_out`.
+    /// How it ended; mostly by SIGTERM when it was `timed_out`.
     pub ended: Ended,
     /// Its standard output.
     pub stdout: Vec<u8>,
@@ -46,6 +48,42 @@ pub fn capture(
     cwd: Option<&Path>,
     timeout: Duration,
 ) -> io::Result<Captured> {
+    run(program, args, env, cwd, timeout, reader)
+}
+
+/// The same for a `gh` that a caller waits for: what a shim says to the caller while it holds the call (its
+/// lines begin with `[forge-`) goes to our own standard error as it comes. A `gh` that takes too long is asked
+/// to end first, so that a shim can take the real gh along and say what it leaves behind.
+///
+/// # Errors
+/// It could not be started.
+pub fn consult(
+    program: &Path,
+    args: &[&str],
+    env: &Environment,
+    cwd: Option<&Path>,
+    timeout: Duration,
+) -> io::Result<Captured> {
+    run(program, args, env, cwd, timeout, relay)
+}
+
+/// What is kept of one stream.
+const OUTPUT_MAX: u64 = 16 << 20;
+
+/// How the lines begin that a shim says to its caller, and not gh.
+const SHIM_SPEAKS: &[u8] = b"[forge-";
+
+/// How long a child that was asked to end may take.
+const GRACE: Duration = Duration::from_secs(2);
+
+fn run(
+    program: &Path,
+    args: &[&str],
+    env: &Environment,
+    cwd: Option<&Path>,
+    timeout: Duration,
+    listen: fn(Option<ChildStderr>) -> Reader,
+) -> io::Result<Captured> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     if let Environment::Given(entries) = env {
@@ -57,10 +95,10 @@ pub fn capture(
     let stopwatch = Stopwatch::start();
     let mut child = command.spawn()?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let readers = (reader(out), reader(err));
+    let readers = (reader(out), listen(err));
     let timed_out = !wait_at_most(&mut child, timeout, &stopwatch)?;
     if timed_out {
-        child.kill()?;
+        end(&mut child)?;
     }
     let status = child.wait()?;
     let ended = status.code().map_or_else(|| Ended::Signal(status.signal().unwrap_or(0)), Ended::Code);
@@ -68,26 +106,61 @@ pub fn capture(
     Ok(Captured { ended, stdout: collect(readers.0), stderr: collect(readers.1), ms, timed_out })
 }
 
-type Reader = std::sync::mpsc::Receiver<Vec<u8>>;
+/// What a reader has read so far comes in pieces; its end is the end of the stream.
+type Reader = Receiver<Vec<u8>>;
 
 /// Two pipes are read by two short-lived threads: this is no hot path, and a full pipe would stop
 /// the child.
 fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> Reader {
-    let (send, receive) = std::sync::mpsc::channel();
+    let (send, receive) = channel();
     std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(pipe) = pipe {
-            // What could not be read is not there to be classified.
-            let _ = pipe.take(16 << 20).read_to_end(&mut bytes);
+        let mut pipe = pipe.map(|pipe| pipe.take(OUTPUT_MAX));
+        let mut piece = vec![0; 64 << 10];
+        // What could not be read is not there to be classified.
+        while let Some(Ok(n @ 1..)) = pipe.as_mut().map(|pipe| pipe.read(&mut piece)) {
+            if send.send(piece[..n].to_vec()).is_err() {
+                break;
+            }
         }
-        send.send(bytes)
     });
     receive
 }
 
-/// The child has ended: its output is complete, unless a grandchild keeps the pipe open.
+/// Reads messages, and passes on at once the lines by which a shim speaks to its caller.
+fn relay(pipe: Option<ChildStderr>) -> Reader {
+    let (send, receive) = channel();
+    std::thread::spawn(move || {
+        let mut lines = pipe.map(|pipe| BufReader::new(pipe.take(OUTPUT_MAX)));
+        let mut line = Vec::new();
+        while let Some(Ok(1..)) = lines.as_mut().map(|lines| lines.read_until(b'\n', &mut line)) {
+            if line.starts_with(SHIM_SPEAKS) {
+                exit::pass_on(&line);
+            }
+            if send.send(std::mem::take(&mut line)).is_err() {
+                break;
+            }
+        }
+    });
+    receive
+}
+
+/// Asks the child to end, and ends it when it does not.
+fn end(child: &mut Child) -> io::Result<()> {
+    sys::kill(child.id() as libc::pid_t, libc::SIGTERM);
+    match wait_at_most(child, GRACE, &Stopwatch::start())? {
+        true => Ok(()),
+        false => child.kill(),
+    }
+}
+
+/// The child has ended: its output is complete, unless a grandchild keeps the pipe open; then what came
+/// until now is all that counts.
 fn collect(reader: Reader) -> Vec<u8> {
-    reader.recv_timeout(Duration::from_millis(200)).unwrap_or_default()
+    let mut bytes = Vec::new();
+    while let Ok(piece) = reader.recv_timeout(Duration::from_millis(200)) {
+        bytes.extend_from_slice(&piece);
+    }
+    bytes
 }
 
 fn wait_at_most(child: &mut Child, timeout: Duration, since: &Stopwatch) -> io::Result<bool> {
@@ -119,8 +192,20 @@ mod tests {
     }
 
     #[test]
-    fn a_child_that_hangs_is_ended() {
+    fn a_child_that_hangs_is_asked_to_end_and_then_ended() {
         let done = sh("exec sleep 60", 50);
+        assert_eq!((done.ended, done.timed_out), (Ended::Signal(libc::SIGTERM), true));
+        let done = sh("trap '' TERM; echo deaf; while :; do sleep 1; done", 200);
         assert_eq!((done.ended, done.timed_out), (Ended::Signal(libc::SIGKILL), true));
+        assert_eq!(done.stdout, b"deaf\n");
+    }
+
+    #[test]
+    fn what_a_consulted_child_says_is_kept_whole() {
+        let script = "echo '[forge-budget] waiting' >&2; printf 'gh: no\nhalf' >&2; exit 1";
+        let timeout = Duration::from_secs(10);
+        let env = Environment::Inherited;
+        let done = consult(Path::new("/bin/sh"), &["-c", script], &env, None, timeout).unwrap();
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "[forge-budget] waiting\ngh: no\nhalf");
     }
 }

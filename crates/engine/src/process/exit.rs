@@ -35,8 +35,11 @@ pub fn end_as(ended: Ended) -> ! {
 
 /// Writes a line of ours to standard error; a closed or full one is not worth a word.
 pub fn say(line: &str) {
-    let text = format!("{line}\n");
-    let mut left = text.as_bytes();
+    pass_on(format!("{line}\n").as_bytes());
+}
+
+/// Writes to standard error what another process of ours said, as it said it.
+pub(super) fn pass_on(mut left: &[u8]) {
     while let Ok(n @ 1..) = sys::write(2, left) {
         left = &left[n..];
     }

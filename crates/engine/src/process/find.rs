@@ -41,6 +41,17 @@ pub fn real_gh(path: Option<&OsStr>) -> Result<PathBuf, String> {
     Err(format!("no real gh found on PATH: searched {}{passed_over}", path.to_string_lossy()))
 }
 
+/// The first `gh` on `path` that can be run, a shim as good as any other: what a shell would start.
+pub fn any_gh(path: Option<&OsStr>) -> Option<PathBuf> {
+    let folders = path?.as_bytes().split(|b| *b == b':').filter(|f| f.starts_with(b"/"));
+    let mut found = folders.map(|folder| Path::new(OsStr::from_bytes(folder)).join("gh"));
+    found.find(|candidate| is_program(candidate))
+}
+
+fn is_program(candidate: &Path) -> bool {
+    std::fs::metadata(candidate).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+}
+
 enum Judgement {
     Real,
     Shim,
