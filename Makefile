@@ -3,7 +3,7 @@
 SHELL := /bin/sh
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim
+.PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim test-forge-batch
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26
@@ -36,6 +36,10 @@ test-forge-health: build node_modules ## the specification's: health, engine and
 
 test-forge-shim: test-gh ## the specification's: the shim's transparency
 	cargo test -p forge --test suite transparency
+
+test-forge-batch: build test-gh node_modules ## the specification's: batched reads, and the flight plan's use of them
+	cargo test -p forge-engine -- batch
+	node --test __test__/batch.test.js
 
 # The real gh, both versions, from their packages.
 test-gh:

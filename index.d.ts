@@ -205,3 +205,64 @@ export namespace health {
   /** Asks the forge now, evidence or not, and records the outcome. Throws `EFORGE_NO_GH` without a gh. */
   function probe(options?: TimedOptions): Observation;
 }
+
+/** Many issues in few calls. */
+export namespace batch {
+  /** What can be asked of an issue besides its number. */
+  type Field = 'title' | 'state' | 'body' | 'labels' | 'closedAt';
+
+  interface Label {
+    id: string;
+    name: string;
+    description: string;
+    color: string;
+  }
+
+  /** An issue or pull request, in the shape that `gh issue view --json` gives. */
+  interface Issue {
+    number: number;
+    title: string;
+    /** `MERGED` is a pull request's alone. */
+    state: 'OPEN' | 'CLOSED' | 'MERGED';
+    body: string;
+    /** All of them. */
+    labels: Label[];
+    /** An RFC 3339 time; null while it is open. */
+    closedAt: string | null;
+    isPullRequest: boolean;
+  }
+
+  /** Every number that was asked for is in exactly one of the three, once, in the order it was asked in. */
+  interface Issues<F extends Field> {
+    /** What was read, whole. */
+    issues: Map<number, Pick<Issue, 'number' | 'isPullRequest' | F>>;
+    /** Numbers that the forge says it has nothing for. */
+    missing: number[];
+    /** Numbers of which nothing is known: their call failed, was cut short or partly refused. Read them one by one. */
+    unread: number[];
+  }
+
+  interface ReadOptions<F extends Field> extends CallOptions {
+    /** What is read of each. Default title, state, body and labels. */
+    fields?: readonly (F | 'number' | 'isPullRequest')[];
+    /** `[HOST/]OWNER/NAME`. Default: what gh picks. */
+    repo?: string;
+    /** The gh to run. Default: the first on PATH, which is the shim. */
+    gh?: string;
+    /**
+     * Milliseconds that one call may take; the shim holds none for longer. Default: as long as the shim may
+     * hold one for a reset and a backoff, and two minutes.
+     */
+    timeout?: number;
+  }
+
+  /**
+   * Reads issues and pull requests, up to 40 in one call of gh; with `BOB_FORGE_BATCH=0` one a call. It waits
+   * for the calls; what a shim says meanwhile (`[forge-budget] waiting …`) goes to standard error. No failure
+   * of a call throws. Throws `EFORGE_USAGE` for what is no issue number (a whole number from 1 on).
+   */
+  function readIssues<F extends Field = 'title' | 'state' | 'body' | 'labels'>(
+    numbers: readonly number[],
+    options?: ReadOptions<F>,
+  ): Issues<F>;
+}

@@ -3,3 +3,5 @@
 
 /** @type {typeof import('./index.js').health} */
 exports.health = require('./scripts/forge/health.js');
+/** @type {typeof import('./index.js').batch} */
+exports.batch = require('./scripts/forge/batch.js');

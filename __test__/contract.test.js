@@ -7,6 +7,9 @@ const forge = require('..');
 
 /** @type {{[K in keyof typeof forge]: {[N in keyof (typeof forge)[K]]: 'function' | 'object'}}} */
 const names = {
+  batch: {
+    readIssues: 'function',
+  },
   health: {
     EXIT_CODES: 'object',
     SIGNALS: 'object',

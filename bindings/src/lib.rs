@@ -3,6 +3,7 @@
 //! Synchronous functions only; documents cross the border as JSON text. Arguments are checked by the
 //! facades in `scripts/forge`, which alone call this.
 
+pub mod batch;
 pub mod convert;
 pub mod health;
 

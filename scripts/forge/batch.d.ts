@@ -1,0 +1,2 @@
+import { batch } from '../../index';
+export = batch;
