@@ -8,6 +8,9 @@ const health = require('../scripts/forge/health.js');
 const { root, scene } = require('./scene.js');
 
 const now = 1_800_000_000;
+const noReads = {
+  served: 0, stale: 0, lastServedAt: null, lastAnswerAgeSeconds: null, lastSignal: null, lastCommand: null, window: 3600,
+};
 
 test('a recorded call is evidence at once', (t) => {
   const { options } = scene(t);
@@ -22,7 +25,7 @@ test('a recorded call is evidence at once', (t) => {
   assert.deepEqual(status, {
     schema: 'bob-forge-health/1', state: 'degraded', reason: 'partial-failures', causes: ['server'], source: 'cache',
     sample: { total: 2, ok: 1, answered: 1, failures: 1, net: 0, server: 1, ratelimit: 0, auth: 0, notfound: 0, window: 300 },
-    checkedAt: now, ageSeconds: 0, cache: null, quota: null,
+    checkedAt: now, ageSeconds: 0, cache: noReads, quota: null,
   });
   assert.deepEqual(health.observations({ now, ...options }).map((o) => o.signal), ['ok', 'server']);
 });

@@ -81,7 +81,7 @@ fn the_document_holds_the_verdict_and_its_evidence() {
         "causes": ["net", "server"], "source": "observations",
         "sample": {"total": 4, "ok": 1, "answered": 2, "failures": 2, "net": 1, "server": 1, "ratelimit": 0,
                    "auth": 0, "notfound": 1, "window": 60},
-        "checkedAt": checked_at, "ageSeconds": 0, "cache": null, "quota": null,
+        "checkedAt": checked_at, "ageSeconds": 0, "cache": no_reads(), "quota": null,
     });
     assert_eq!(document, expected);
     let again = json(&sandbox.forge(&["health", "--json", "--window", "60"]).run());
@@ -260,4 +260,12 @@ fn a_reset_forgets_everything() {
 
 fn exists(sandbox: &Sandbox, name: &str) -> bool {
     Path::new(&sandbox.state()).join(name).exists()
+}
+
+/// The cache's block when nothing was read from it.
+fn no_reads() -> Value {
+    serde_json::json!({
+        "served": 0, "stale": 0, "lastServedAt": null, "lastAnswerAgeSeconds": null, "lastSignal": null,
+        "lastCommand": null, "window": 3600,
+    })
 }

@@ -41,7 +41,7 @@ pub struct HealthReport {
 /// The state as far as it is known without starting anything; null when a probe is needed.
 #[napi(catch_unwind)]
 pub fn health_known_state(call: Call, options: HealthOptions) -> Option<&'static str> {
-    health::known(&call.into(), &options.into()).map(|status| status.verdict.state.as_str())
+    health::known_state(&call.into(), &options.into()).map(State::as_str)
 }
 
 /// The status as far as it is known without starting anything; null when a probe is needed.

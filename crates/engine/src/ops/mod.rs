@@ -7,6 +7,7 @@ use crate::process::clock::{self, Stopwatch};
 use crate::settings::{Lookup, Settings};
 
 pub mod batch;
+pub mod cache;
 pub mod health;
 pub mod record;
 

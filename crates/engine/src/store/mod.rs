@@ -6,6 +6,12 @@
 //! | `observations.lock` | `size lines` | whoever holds it | itself, never unlinked | a memo: a size that is not the log's makes the next holder count again |
 //! | `health.json` | JSON | every `status` that derived a verdict | none | written aside and renamed; valid only for the very log it names |
 //! | `health.lock` | empty | nobody | itself, never unlinked | the kernel lets go of it |
+//! | `cache.log`, `cache.lock` | TSV, seven columns | every shim that fell back on a stored answer, or on one past its bound | `cache.lock` | as `observations.log` |
+//!
+//! | file in `<project>/.claude/forge/cache` | format | written by | lock | why `kill -9` is safe |
+//! | --- | --- | --- | --- | --- |
+//! | `NAME.entry` | a header line, the key, the answer's exact bytes, a seal | every shim whose cacheable read succeeded | `lock` | written aside and renamed; a reader trusts the seal alone |
+//! | `lock` | `entries bytes` | whoever holds it | itself | counted before the entry is written: too high at worst, and then counted anew |
 //!
 //! Rules: a reader accepts a torn last line and unknown trailing columns; nothing is edited in place
 //! (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
@@ -14,6 +20,7 @@
 
 pub mod atomic;
 pub mod cache;
+pub mod cache_log;
 pub mod folder;
 pub mod lock;
 pub mod observations;

@@ -20,6 +20,33 @@ pub struct Forge {
 pub enum Noun {
     /// May an empty result be believed? Exit 0 operational, 3 degraded, 4 unreachable, 5 unknown
     Health(Health),
+    /// What reads get when the forge cannot be read: the last answers of this project
+    Cache(Cache),
+}
+
+/// `forge cache` alone is `forge cache status`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub struct Cache {
+    #[command(subcommand)]
+    pub verb: Option<CacheVerb>,
+    #[command(flatten)]
+    pub status: Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CacheVerb {
+    /// What is cached, and how old
+    Status(Json),
+    /// Drop it; costs a re-fetch, nothing more
+    Clear(Json),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct Json {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// `forge health` alone is `forge health status`.

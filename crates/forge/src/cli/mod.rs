@@ -5,6 +5,7 @@
 //! one into text.
 
 mod args;
+mod cache;
 mod health;
 mod render;
 
@@ -42,6 +43,7 @@ pub fn run(argv: Vec<OsString>, env: Vec<(OsString, OsString)>, cwd: Option<Path
     let context = Context::new(env, cwd, None);
     let ended = match parsed.noun {
         args::Noun::Health(noun) => health::run(&context, noun, &mut output),
+        args::Noun::Cache(noun) => cache::run(&context, noun, &mut output),
     };
     output.code = ended.unwrap_or_else(|e| {
         output.stderr.push_str(&render::error(&e));

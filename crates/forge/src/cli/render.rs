@@ -3,6 +3,7 @@
 use engine::decide::signal::Signal;
 use engine::decide::verdict::{Observation, Reason, Sample, State, Verdict};
 use engine::error::Error;
+use engine::ops::cache::Reads;
 use engine::ops::health::{Evidence, Source, Status};
 use engine::settings::Settings;
 
@@ -40,7 +41,28 @@ pub fn health(status: &Status) -> String {
     let (state, reason) = (state.as_str(), reason.as_str());
     let (seen, advice) = (seen(status), advice(status));
     let advice = if advice.is_empty() { String::new() } else { format!(" — {advice}") };
-    format!("forge: {state} ({reason}) — {seen}, source: {source}{advice}\n")
+    format!("forge: {state} ({reason}) — {seen}, source: {source}{advice}\n") + &reads(&status.cache)
+}
+
+/// What runs have acted on lately that the forge did not answer; nothing when there is none of it.
+fn reads(reads: &Reads) -> String {
+    let Reads { served, stale, window, .. } = reads;
+    let last = match (reads.last_answer_age_s, &reads.last_command, reads.last_signal) {
+        (Some(age_s), Some(command), Some(signal)) => {
+            format!(" (last: {command}, {age_s}s old, the live call failed: {signal})")
+        }
+        _ => String::new(),
+    };
+    let past = match stale {
+        0 => String::new(),
+        _ => format!("; {stale} failed although an answer is stored, because it is past its bound"),
+    };
+    match served + stale {
+        0 => String::new(),
+        _ => format!(
+            "cache: {served} read(s) in the last {window}s were answered from the cache{last}{past}\n"
+        ),
+    }
 }
 
 fn seen(status: &Status) -> String {
@@ -137,7 +159,14 @@ mod tests {
         };
         let rows: Vec<_> = words.split_whitespace().map(seen).collect();
         let verdict = classify(&rows, 1_000, 300);
-        health(&Status { verdict, source, checked_at: 1_000, age_s: 12, trouble: None })
+        health(&Status {
+            verdict,
+            source,
+            checked_at: 1_000,
+            age_s: 12,
+            cache: Reads::default(),
+            trouble: None,
+        })
     }
 
     #[test]
@@ -181,5 +210,25 @@ mod tests {
             assert!(line.contains(part), "{words}: {line}");
             assert_eq!(line.matches('\n').count(), 1, "{line}");
         }
+    }
+
+    #[test]
+    fn reads_from_the_cache_have_a_line_of_their_own_and_none_has_none() {
+        assert_eq!(reads(&Reads { window: 3_600, ..Reads::default() }), "");
+        let mut some = Reads {
+            served: 2,
+            stale: 0,
+            last_served_at: Some(1_000),
+            last_answer_age_s: Some(45),
+            last_signal: Some("server"),
+            last_command: Some("issue list".into()),
+            window: 3_600,
+        };
+        let line = "cache: 2 read(s) in the last 3600s were answered from the cache (last: issue list, 45s old, \
+                    the live call failed: server)";
+        assert_eq!(reads(&some), format!("{line}\n"));
+        some.stale = 1;
+        let past = "; 1 failed although an answer is stored, because it is past its bound";
+        assert_eq!(reads(&some), format!("{line}{past}\n"));
     }
 }

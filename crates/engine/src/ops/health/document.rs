@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::{Evidence, Status};
 use crate::decide::verdict::{Observation, Sample, State, Verdict};
+use crate::ops::cache::Reads;
 
 #[derive(Serialize)]
 struct StatusDocument<'a> {
@@ -18,7 +19,7 @@ struct StatusDocument<'a> {
     checked_at: u64,
     #[serde(rename = "ageSeconds")]
     age_s: u64,
-    cache: Option<Value>,
+    cache: &'a Reads,
     quota: Option<Value>,
 }
 
@@ -35,8 +36,7 @@ impl Status {
             sample,
             checked_at: self.checked_at,
             age_s: self.age_s,
-            // What the read cache and the budget report stands here; neither keeps anything yet.
-            cache: None,
+            cache: &self.cache,
             quota: None,
         })
     }

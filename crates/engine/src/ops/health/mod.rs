@@ -6,7 +6,7 @@ mod probe;
 mod status;
 
 pub use document::Row;
-pub use status::{Options, Source, Status, known, status};
+pub use status::{Options, Source, Status, known, known_state, status};
 
 use std::path::Path;
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::{append, probe, state_folder};
 use crate::decide::verdict::{Observation, Reason, State, Stored, Verdict, classify};
 use crate::error::{Error, Result};
-use crate::ops::Context;
+use crate::ops::{Context, cache};
 use crate::store::lock::Lock;
 use crate::store::ring::Identity;
 use crate::store::{observations as log, private, verdict};
@@ -68,6 +68,8 @@ pub struct Status {
     pub checked_at: u64,
     /// Seconds since it was made.
     pub age_s: u64,
+    /// Reads that the forge did not answer of late: a condition of its own, whatever the verdict.
+    pub cache: cache::Reads,
     /// What kept the evidence from being read or written. The verdict is then made from the rest.
     pub trouble: Option<Error>,
 }
@@ -75,13 +77,23 @@ pub struct Status {
 /// The verdict now: the stored one while it holds, else the evidence inside the window, else a probe.
 /// It always answers; what cannot be read or written is named in [`Status::trouble`].
 pub fn status(context: &Context, options: &Options) -> Status {
-    known(context, options).unwrap_or_else(|| ask(context, options))
+    known(context, options).unwrap_or_else(|| with_reads(context, ask(context, options)))
 }
 
 /// The verdict as far as it is known without starting anything; `None` when a probe is needed.
 pub fn known(context: &Context, options: &Options) -> Option<Status> {
     let status = look(context, options);
-    (is_settled(&status) || !options.probe).then_some(status)
+    (is_settled(&status) || !options.probe).then(|| with_reads(context, status))
+}
+
+/// The state of [`known`] alone, without what only a report needs.
+pub fn known_state(context: &Context, options: &Options) -> Option<State> {
+    let status = look(context, options);
+    (is_settled(&status) || !options.probe).then_some(status.verdict.state)
+}
+
+fn with_reads(context: &Context, status: Status) -> Status {
+    Status { cache: cache::reads(context), ..status }
 }
 
 /// The turn of this process to ask the forge. `None` when there is nothing to take a turn at (an
@@ -178,10 +190,11 @@ fn served(stored: Stored, now_s: u64) -> Status {
         source: Source::Cache,
         checked_at: stored.checked_at,
         age_s,
+        cache: cache::Reads::default(),
         trouble: None,
     }
 }
 
 fn fresh(verdict: Verdict, source: Source, now_s: u64) -> Status {
-    Status { verdict, source, checked_at: now_s, age_s: 0, trouble: None }
+    Status { verdict, source, checked_at: now_s, age_s: 0, cache: cache::Reads::default(), trouble: None }
 }
