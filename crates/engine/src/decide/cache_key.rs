@@ -202,7 +202,7 @@ mod tests {
         let (token, other) = (Some(OsString::from("t")), Some(OsString::from("u")));
         let of = |tokens: &[Option<OsString>]| Account::of("github.com", tokens, std::slice::from_ref(&mona));
         assert_eq!(of(&[None, token.clone()]), of(&[Some("".into()), token.clone()]));
-        assert_ne!(of(&[token.clone()]), of(&[other]));
+        assert_ne!(of(std::slice::from_ref(&token)), of(std::slice::from_ref(&other)));
         assert_ne!(of(&[token]), of(&[]));
         assert_eq!(
             of(&[]),
