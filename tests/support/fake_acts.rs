@@ -85,6 +85,12 @@ pub fn write_all(fd: c_int, mut bytes: &[u8]) -> Result<(), c_int> {
         match n {
             0.. => bytes = &bytes[n as usize..],
             _ if errno() == libc::EINTR => {}
+            // As Go does on a descriptor that somebody made non-blocking.
+            _ if errno() == libc::EAGAIN => {
+                let mut wanted = libc::pollfd { fd, events: libc::POLLOUT, revents: 0 };
+                // SAFETY: one entry, as said.
+                unsafe { libc::poll(&mut wanted, 1, -1) };
+            }
             _ => return Err(errno()),
         }
     }

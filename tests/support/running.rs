@@ -20,6 +20,7 @@ pub struct Ends {
     outputs: Vec<(i32, Source)>,
     threads: Vec<JoinHandle<()>>,
     terminal: Option<(OwnedFd, OwnedFd)>,
+    stdout_appends: bool,
 }
 
 /// Where what a command wrote can be read.
@@ -37,6 +38,7 @@ impl Ends {
         }
         ends.open_stdin(stdin, folder);
         ends.open_output(1, outs[0], folder);
+        ends.stdout_appends = *outs[0] == Out::Append;
         ends.open_output(2, outs[1], folder);
         ends
     }
@@ -50,6 +52,11 @@ impl Ends {
                 let path = folder.join("stdin");
                 fs::write(&path, bytes).unwrap();
                 fs::File::open(path).unwrap().into()
+            }
+            Stdin::Socket(bytes) => {
+                let (ours, theirs) = streams::sockets();
+                streams::feed(ours, bytes.clone());
+                theirs
             }
             Stdin::Bytes(bytes) => {
                 let (read, write) = streams::pipe();
@@ -70,11 +77,13 @@ impl Ends {
             Out::Pipe => self.collect(number, usize::MAX, Duration::ZERO),
             Out::SlowPipe => self.collect(number, usize::MAX, Duration::from_millis(1)),
             Out::PipeThatCloses(bytes) => self.collect(number, *bytes, Duration::ZERO),
+            Out::Socket { nonblocking } => self.collect_from(number, streams::sockets(), *nonblocking),
+            Out::NonblockingPipe => self.collect_from(number, streams::pipe(), true),
             Out::Merged => match self.given.iter().find(|(n, _)| *n == 1) {
                 Some((_, stdout)) => stdout.try_clone().unwrap(),
                 None => return,
             },
-            Out::SameFileAgain => streams::output_file(&folder.join("output1"), false),
+            Out::SameFileAgain => streams::output_file(&folder.join("output1"), self.stdout_appends),
             Out::File | Out::Append => {
                 self.outputs.push((number, Source::File(file.clone())));
                 streams::output_file(&file, *out == Out::Append)
@@ -86,6 +95,21 @@ impl Ends {
     fn slave(&mut self, number: i32) -> OwnedFd {
         self.terminal_fd.get_or_insert(number);
         self.terminal.as_ref().unwrap().1.try_clone().unwrap()
+    }
+
+    fn collect_from(
+        &mut self,
+        number: i32,
+        (ours, theirs): (OwnedFd, OwnedFd),
+        nonblocking: bool,
+    ) -> OwnedFd {
+        if nonblocking {
+            streams::set_nonblocking(&theirs);
+        }
+        let (collected, thread) = Collected::start(ours, usize::MAX, Duration::from_millis(1));
+        self.threads.push(thread);
+        self.outputs.push((number, Source::Collected(collected)));
+        theirs
     }
 
     fn collect(&mut self, number: i32, limit: usize, pause: Duration) -> OwnedFd {

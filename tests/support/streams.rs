@@ -19,6 +19,8 @@ pub enum Stdin {
     Closed,
     /// These bytes, through a pipe.
     Bytes(Vec<u8>),
+    /// These bytes, through a socket.
+    Socket(Vec<u8>),
     /// These bytes, in a file.
     File(Vec<u8>),
     /// The terminal.
@@ -36,8 +38,15 @@ pub enum Out {
     PipeThatCloses(usize),
     /// The same open file description as the other stream (`2>&1`).
     Merged,
-    /// The same named file as stdout, opened once more (`>f 2>f`).
+    /// The same named file as stdout, opened once more (`>f 2>f`, or `>>f 2>>f` where stdout appends).
     SameFileAgain,
+    /// A socket, as Node gives its children; in non-blocking mode where set.
+    Socket {
+        /// Whether a write to a full socket fails instead of waiting.
+        nonblocking: bool,
+    },
+    /// A pipe in non-blocking mode that is read slowly.
+    NonblockingPipe,
     /// A file, opened like `>`.
     File,
     /// A file, opened like `>>`.
@@ -119,6 +128,21 @@ impl Collected {
 pub fn pipe() -> (OwnedFd, OwnedFd) {
     let (read, write) = io::pipe().unwrap();
     (read.into(), write.into())
+}
+
+/// A pair of connected sockets.
+pub fn sockets() -> (OwnedFd, OwnedFd) {
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    (ours.into(), theirs.into())
+}
+
+/// Makes the open file description of `fd` non-blocking.
+pub fn set_nonblocking(fd: &OwnedFd) {
+    // SAFETY: flags of an open descriptor.
+    unsafe {
+        let flags = libc::fcntl(fd.as_raw_fd(), libc::F_GETFL);
+        libc::fcntl(fd.as_raw_fd(), libc::F_SETFL, flags | libc::O_NONBLOCK);
+    }
 }
 
 /// A pseudo-terminal: (the side that is typed on, the side that a process has).

@@ -115,7 +115,7 @@ fn a_killed_shim_is_reported_as_killed() {
 
 #[test]
 fn a_stopped_group_goes_on_when_it_is_continued() {
-    for _ in 0..5 {
+    for _ in 0..10 {
         let script = "on *\n err a\\n\n touch up\n wait go\n err b\\n\n exit 6\n";
         same_while(
             &super::UNDIVERTED,
@@ -149,6 +149,22 @@ fn a_child_that_stops_itself_is_seen_as_stopped_and_goes_on() {
 #[test]
 fn a_broken_pipe_kills_a_child_that_did_nothing_about_it() {
     same_of(&EVERY_SORT, "on *\n die PIPE\n", |call| call);
+}
+
+#[test]
+fn a_signal_at_any_moment_ends_the_call_and_leaves_no_child_behind() {
+    let sandbox = Sandbox::new("on *\n wait never\n");
+    for step in 0..60 {
+        sandbox.reset();
+        let mut running = sandbox.gh(&["pr", "status"]).start();
+        // No synchronisation on purpose: the signal falls before, into and after the child's start.
+        std::thread::sleep(std::time::Duration::from_micros(step * 100));
+        running.send(libc::SIGTERM);
+        assert_eq!(running.wait(), Exit::Signal(libc::SIGTERM), "after {step} steps");
+        for call in sandbox.calls() {
+            assert_is_gone(call.pid);
+        }
+    }
 }
 
 fn assert_is_gone(pid: i32) {

@@ -3,7 +3,7 @@
 use super::{UNDIVERTED, same, same_of, same_while};
 use crate::support::sandbox::Sandbox;
 use crate::support::spawn::Exit;
-use crate::support::streams::Out;
+use crate::support::streams::{Out, Stdin};
 
 #[test]
 fn binary_output_and_output_without_a_last_newline_are_unchanged() {
@@ -32,6 +32,27 @@ fn both_streams_on_one_pipe_keep_their_exact_order() {
 fn both_streams_in_one_file_keep_their_exact_order() {
     same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::Append).merged());
     same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::File).merged());
+}
+
+#[test]
+fn one_file_opened_twice_for_appending_keeps_its_exact_order() {
+    same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::Append).stderr(Out::SameFileAgain));
+}
+
+#[test]
+fn sockets_and_nonblocking_descriptors_lose_nothing() {
+    for nonblocking in [false, true] {
+        let socket = || Out::Socket { nonblocking };
+        same("on *\n alternate 200\n out-mb 1\n err-mb 1\n exit 1\n", |call| call.stdout(socket()).merged());
+        same("on *\n alternate 20\n out-mb 1\n err-mb 1\n exit 1\n", |call| {
+            call.stdin(Stdin::Socket(b"in".to_vec())).stdout(socket()).stderr(socket())
+        });
+    }
+    same("on *\n cat\n exit 0\n", |call| call.stdin(Stdin::Socket(vec![b'x'; 300_000])));
+    same("on *\n out-mb 1\n err-mb 1\n exit 1\n", |call| {
+        call.stdout(Out::NonblockingPipe).stderr(Out::NonblockingPipe)
+    });
+    same("on *\n alternate 200\n err-mb 1\n exit 1\n", |call| call.stdout(Out::NonblockingPipe).merged());
 }
 
 #[test]

@@ -155,8 +155,9 @@ pub fn same_destination(a: RawFd, b: RawFd) -> bool {
     if (first.st_dev, first.st_ino) != (second.st_dev, second.st_ino) {
         return false;
     }
-    // One file opened twice has two offsets, whose writes run over each other.
-    first.st_mode & libc::S_IFMT != libc::S_IFREG || same_description(a, b)
+    // One file opened twice (`>f 2>f`) has two offsets, whose writes run over each other, unless both
+    // append (`>>f 2>>f`).
+    first.st_mode & libc::S_IFMT != libc::S_IFREG || (appends(a) && appends(b)) || same_description(a, b)
 }
 
 fn stat(fd: RawFd) -> Option<libc::stat> {
@@ -167,25 +168,35 @@ fn stat(fd: RawFd) -> Option<libc::stat> {
     }
 }
 
+fn appends(fd: RawFd) -> bool {
+    // SAFETY: asks only.
+    unsafe { libc::fcntl(fd, libc::F_GETFL) & libc::O_APPEND != 0 }
+}
+
 #[cfg(target_os = "linux")]
 fn same_description(a: RawFd, b: RawFd) -> bool {
     const KCMP_FILE: c_int = 0;
     // SAFETY: kcmp only compares.
     let compared = unsafe { libc::syscall(libc::SYS_kcmp, libc::getpid(), libc::getpid(), KCMP_FILE, a, b) };
-    if compared < 0 { same_offset(a, b) } else { compared == 0 }
+    // Containers may forbid it.
+    if compared < 0 { share_flags(a, b) } else { compared == 0 }
 }
 
 #[cfg(not(target_os = "linux"))]
 fn same_description(a: RawFd, b: RawFd) -> bool {
-    same_offset(a, b)
+    share_flags(a, b)
 }
 
-/// Without a way to ask: one description has one offset, and appending needs none.
-fn same_offset(a: RawFd, b: RawFd) -> bool {
-    // SAFETY: neither call changes anything.
+/// Without a way to ask: status flags belong to the description. One that means nothing for a regular file
+/// is changed through `a`, looked for through `b`, and put back.
+fn share_flags(a: RawFd, b: RawFd) -> bool {
+    // SAFETY: flags of open descriptors.
     unsafe {
-        let appends = |fd| libc::fcntl(fd, libc::F_GETFL) & libc::O_APPEND != 0;
-        (appends(a) && appends(b)) || libc::lseek(a, 0, libc::SEEK_CUR) == libc::lseek(b, 0, libc::SEEK_CUR)
+        let (of_a, of_b) = (libc::fcntl(a, libc::F_GETFL), libc::fcntl(b, libc::F_GETFL));
+        libc::fcntl(a, libc::F_SETFL, of_a ^ libc::O_NONBLOCK);
+        let are_shared = libc::fcntl(b, libc::F_GETFL) != of_b;
+        libc::fcntl(a, libc::F_SETFL, of_a);
+        are_shared
     }
 }
 
@@ -363,4 +374,20 @@ pub fn die_by(signal: c_int) -> ! {
         libc::kill(libc::getpid(), signal);
     }
     exit_now(128 + signal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shared_descriptions_are_told_from_files_opened_twice() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let (again, copy) = (file.reopen().unwrap(), file.as_file().try_clone().unwrap());
+        let number = |file: &std::fs::File| file.as_raw_fd();
+        for compare in [same_description, share_flags] {
+            assert!(compare(number(file.as_file()), number(&copy)));
+            assert!(!compare(number(file.as_file()), number(&again)));
+        }
+    }
 }
