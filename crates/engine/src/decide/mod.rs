@@ -28,7 +28,7 @@ mod tests {
     use std::path::Path;
 
     /// Words by which code reaches out of itself.
-    const REACHES_OUT: [&str; 10] = [
+    const REACHES_OUT: [&str; 12] = [
         "std::fs",
         "std::process",
         "std::env",
@@ -39,6 +39,8 @@ mod tests {
         "libc::",
         "println!",
         "crate::store",
+        "crate::process",
+        "crate::ops",
     ];
 
     fn offences(folder: &Path, found: &mut Vec<String>) {
@@ -48,12 +50,12 @@ mod tests {
                 offences(&path, found);
                 continue;
             }
-            if path.ends_with("tests.rs") {
+            // Tests may set up what they like.
+            if path.to_string_lossy().ends_with("tests.rs") {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
-            // Tests may set up what they like.
-            let code = text.split("#[cfg(test)]").next().unwrap_or("");
+            let code = text.split_once("\nmod tests {").map_or(&*text, |(code, _)| code);
             let uses =
                 |word: &&&str| code.lines().any(|l| !l.trim_start().starts_with("//") && l.contains(**word));
             found.extend(REACHES_OUT.iter().filter(uses).map(|word| format!("{}: {word}", path.display())));
