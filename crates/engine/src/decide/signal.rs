@@ -15,6 +15,7 @@ mod transport;
 
 use std::ffi::OsString;
 
+use super::argv::{self, Named};
 use grammar::Finding;
 use lines::Line;
 
@@ -25,6 +26,16 @@ pub enum Ended {
     Code(i32),
     /// It was killed by this signal.
     Signal(i32),
+}
+
+impl Ended {
+    /// The exit code by which a shell and the observation log tell of it: 128 + N for signal N.
+    pub fn exit_code(self) -> i32 {
+        match self {
+            Ended::Code(code) => code,
+            Ended::Signal(signal) => 128 + signal,
+        }
+    }
 }
 
 /// What one call's outcome says about the forge. Only `Net`, `Server`, `RateLimit` and `Auth` move
@@ -133,17 +144,14 @@ impl Outcome {
     }
 }
 
-/// Whether the first operand is one of gh's own commands. Extensions and aliases cannot take their names.
+/// Whether the exit code is gh's own. An extension, an alias, and a program that gh becomes pass on
+/// whatever code they like.
 fn is_own_command(args: &[OsString]) -> bool {
-    let mut words = args.iter().filter_map(|arg| arg.to_str());
-    while let Some(word) = words.next() {
-        if word == "-R" || word == "--repo" {
-            words.next();
-        } else if !word.starts_with('-') {
-            return texts::COMMANDS.contains(&word);
-        }
+    match argv::parse(args).named {
+        // The one alias that gh comes with: `pr checkout`.
+        Named::Unknown { word } => args[word] == "co",
+        named => !matches!(named.path(), "" | "copilot" | "extension exec"),
     }
-    false
 }
 
 /// What the lines of one stderr add up to.

@@ -36,13 +36,9 @@ pub fn record(call: Call, env: &impl Lookup, cwd: Option<&Path>) -> io::Result<(
 
 fn observation(call: Call, env: &impl Lookup, cwd: Option<&Path>) -> Observation {
     let Call { plan, ended, ms, outcome, now_s } = call;
-    let exit = match ended {
-        Ended::Code(code) => code,
-        Ended::Signal(signal) => 128 + signal,
-    };
     Observation {
         at: now_s,
-        exit,
+        exit: ended.exit_code(),
         ms,
         signal: outcome.signal,
         subcommand: plan.command.to_string(),

@@ -197,3 +197,17 @@ fn the_work_on_a_hostile_stderr_stays_small() {
         assert!(started.elapsed().as_secs() < 5, "{unit:?} took {:?}", started.elapsed());
     }
 }
+
+#[test]
+fn only_an_exit_4_that_gh_itself_chose_is_a_missing_login() {
+    let signal = |line: &str| {
+        let args: Vec<OsString> = line.split_whitespace().map(Into::into).collect();
+        classify(Ended::Code(4), b"", &args).signal
+    };
+    for own in ["issue list", "-R acme/widget pr view 3", "pr ls", "at verify x", "co 12", "issue lst"] {
+        assert_eq!(signal(own), Signal::Auth, "{own}");
+    }
+    for others in ["", "--version", "my-lint", "extension exec lint", "ext exec lint", "copilot -p hi"] {
+        assert_eq!(signal(others), Signal::Other, "{others}");
+    }
+}

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::observed;
-use crate::decide::signal::{self, Ended, Signal};
+use crate::decide::signal::{self, Signal};
 use crate::decide::verdict::Observation;
 use crate::error::{Error, Result};
 use crate::ops::Context;
@@ -30,9 +30,5 @@ pub fn ask(context: &Context) -> Result<Observation> {
         true => Signal::Net,
         false => signal::classify(answer.ended, &answer.stderr, &QUESTION.map(Into::into)).signal,
     };
-    let exit = match answer.ended {
-        Ended::Code(code) => code,
-        Ended::Signal(number) => 128 + number,
-    };
-    Ok(observed(context, (exit, answer.ms), signal, "api"))
+    Ok(observed(context, (answer.ended.exit_code(), answer.ms), signal, "api"))
 }
