@@ -143,6 +143,16 @@ impl<'a> Parsed<'a> {
         self.flags.iter().any(|f| f.name == name)
     }
 
+    /// Whether any of these flags was given.
+    pub fn given_any(&self, names: &[&str]) -> bool {
+        self.flags.iter().any(|f| names.contains(&f.name))
+    }
+
+    /// Whether no flag but `-R` was given: an edit that says what, and not how, makes gh ask.
+    pub fn names_no_change(&self) -> bool {
+        self.flags.iter().all(|f| f.name == "repo")
+    }
+
     /// Whether some word is a flag that neither version knows for this command.
     pub fn has_unknown_flag(&self) -> bool {
         self.faults.iter().any(|(fault, _)| *fault == Fault::UnknownFlag)

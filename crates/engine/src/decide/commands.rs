@@ -57,27 +57,26 @@ fn body_given(call: &Parsed<'_>) -> bool {
 }
 
 fn lacks_body(call: &Parsed<'_>) -> bool {
-    let needs_none = ["delete-last", "delete"].iter().any(|flag| call.given(flag));
+    let needs_none = call.given_any(&["delete-last", "delete"]);
     (!body_given(call) && !needs_none) || call.given("editor")
 }
 
 fn lacks_title_or_body(call: &Parsed<'_>) -> bool {
-    let filled = ["fill", "fill-first", "fill-verbose"].iter().any(|flag| call.given(flag));
+    let filled = call.given_any(&["fill", "fill-first", "fill-verbose"]);
     let written = call.given("title") && body_given(call);
-    !(filled || written) || ["editor", "recover"].iter().any(|flag| call.given(flag))
+    !(filled || written) || call.given_any(&["editor", "recover"])
 }
 
-/// No flag but those that say where: then gh asks what to do.
-fn changes_nothing(call: &Parsed<'_>) -> bool {
-    call.flags.iter().all(|flag| flag.name == "repo")
+fn names_no_change(call: &Parsed<'_>) -> bool {
+    call.names_no_change()
 }
 
 fn develops_locally(call: &Parsed<'_>) -> bool {
-    ["checkout", "worktree"].iter().any(|flag| call.given(flag))
+    call.given_any(&["checkout", "worktree"])
 }
 
 fn copies_locally(call: &Parsed<'_>) -> bool {
-    ["clone", "push", "source", "remote"].iter().any(|flag| call.given(flag)) || call.operands.is_empty()
+    call.given_any(&["clone", "push", "source", "remote"]) || call.operands.is_empty()
 }
 
 fn has_no_operand(call: &Parsed<'_>) -> bool {
@@ -154,7 +153,7 @@ pub(super) static ROWS: &[Row] = &[
     Row("discussion", G, NONE, Group),
     Row("discussion comment", G, NONE, StreamsIf(lacks_body, "asks, or opens an editor")),
     Row("discussion create", G, NONE, StreamsIf(lacks_title_or_body, "asks, or opens an editor")),
-    Row("discussion edit", G, NONE, StreamsIf(changes_nothing, "asks what to change")),
+    Row("discussion edit", G, NONE, StreamsIf(names_no_change, "asks what to change")),
     Row("discussion list", G, NONE, Ends),
     Row("discussion view", G, NONE, Ends),
     Row("environment", None, NONE, Offline("prints a help page")),
@@ -195,7 +194,7 @@ pub(super) static ROWS: &[Row] = &[
     Row("issue create", G, NONE, StreamsIf(lacks_title_or_body, "asks, or opens an editor")),
     Row("issue delete", G, NONE, Ends),
     Row("issue develop", G, NONE, StreamsIf(develops_locally, "runs git")),
-    Row("issue edit", G, NONE, StreamsIf(changes_nothing, "asks what to change")),
+    Row("issue edit", G, NONE, StreamsIf(names_no_change, "asks what to change")),
     Row("issue list", G, NONE, Ends),
     Row("issue lock", G, NONE, Ends),
     Row("issue pin", G, NONE, Ends),
@@ -222,14 +221,14 @@ pub(super) static ROWS: &[Row] = &[
     Row("pr comment", G, NONE, StreamsIf(lacks_body, "asks, or opens an editor")),
     Row("pr create", G, NONE, StreamsIf(lacks_title_or_body, "asks, or opens an editor")),
     Row("pr diff", G, CORE, Ends),
-    Row("pr edit", G, NONE, StreamsIf(changes_nothing, "asks what to change")),
+    Row("pr edit", G, NONE, StreamsIf(names_no_change, "asks what to change")),
     Row("pr list", G, NONE, Ends),
     Row("pr lock", G, NONE, Ends),
     Row("pr merge", G, NONE, Ends),
     Row("pr ready", G, NONE, Ends),
     Row("pr reopen", G, NONE, Ends),
     Row("pr revert", G, NONE, Ends),
-    Row("pr review", G, NONE, StreamsIf(changes_nothing, "asks what to change")),
+    Row("pr review", G, NONE, StreamsIf(names_no_change, "asks what to change")),
     Row("pr status", G, NONE, Ends),
     Row("pr unlock", G, NONE, Ends),
     Row("pr update-branch", G, NONE, Ends),
@@ -283,7 +282,7 @@ pub(super) static ROWS: &[Row] = &[
     Row("repo deploy-key add", G, CORE, Ends),
     Row("repo deploy-key delete", G, CORE, Ends),
     Row("repo deploy-key list", G, CORE, Ends),
-    Row("repo edit", G, CORE, StreamsIf(changes_nothing, "asks what to change")),
+    Row("repo edit", G, CORE, StreamsIf(names_no_change, "asks what to change")),
     Row("repo fork", G, CORE, StreamsIf(copies_locally, "asks, or runs git")),
     Row("repo garden", G, CORE, Streams("runs git, whose progress is on stderr")),
     Row("repo gitignore", G, NONE, Group),

@@ -7,6 +7,7 @@ use super::commands::{self, Runs};
 use super::repo::{self, Repo};
 use super::resource::{self, Resource, Spends};
 use super::write::{self, Write};
+use crate::settings::{self, Lookup};
 
 /// What the shim does with a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,23 @@ pub struct GhEnv {
     pub host: Option<OsString>,
     /// `GH_REPO`.
     pub repo: Option<OsString>,
+}
+
+impl GhEnv {
+    /// Both out of an environment.
+    pub fn of(env: &impl Lookup) -> GhEnv {
+        GhEnv { host: env.var(settings::GH_HOST), repo: env.var(settings::GH_REPO) }
+    }
+
+    /// `GH_HOST`, where it says something.
+    pub fn host(&self) -> Option<&str> {
+        self.host.as_deref().and_then(text)
+    }
+
+    /// `GH_REPO`, where it says something.
+    pub fn repo(&self) -> Option<&str> {
+        self.repo.as_deref().and_then(text)
+    }
 }
 
 /// The verdict over one argv.
@@ -177,7 +195,7 @@ fn url_repo(call: &Parsed<'_>) -> Option<Repo> {
 
 /// The host that argv or the environment names: a URL first, then the flags, then the environment.
 fn host(call: &Parsed<'_>, env: &GhEnv) -> Option<String> {
-    let env_host = || env.host.as_deref().and_then(text).map(str::to_ascii_lowercase);
+    let env_host = || env.host().map(str::to_ascii_lowercase);
     let hostname = || call.value("hostname").and_then(text).map(str::to_ascii_lowercase);
     if call.named == Named::Command("api") {
         let in_url = resource::endpoint(call).and_then(|endpoint| endpoint.host);
@@ -188,7 +206,7 @@ fn host(call: &Parsed<'_>, env: &GhEnv) -> Option<String> {
     named
         .or_else(|| match repo_flag(call) {
             Some(flag) => text(flag).and_then(host_in),
-            None if acts_on_a_repo(call) => env.repo.as_deref().and_then(text).and_then(host_in),
+            None if acts_on_a_repo(call) => env.repo().and_then(host_in),
             None => None,
         })
         .or_else(env_host)
@@ -218,7 +236,7 @@ fn operand_host(call: &Parsed<'_>) -> Option<String> {
         return None;
     }
     let text = call.operands.first()?.text.to_str()?;
-    if let Some(rest) = text.strip_prefix("https://").or(text.strip_prefix("http://")) {
+    if let Some(rest) = repo::without_scheme(text) {
         let host = repo::host_of(rest.split(['/', '?', '#']).next()?)?.to_ascii_lowercase();
         let host = host.strip_prefix("gist.").map(str::to_string).unwrap_or(host);
         return Some(host);

@@ -143,6 +143,11 @@ impl<'a> Url<'a> {
     }
 }
 
+/// What follows `https://` or `http://`; `None` for what is no web address.
+pub(super) fn without_scheme(text: &str) -> Option<&str> {
+    text.strip_prefix("https://").or(text.strip_prefix("http://"))
+}
+
 /// `[user[:password]@]host[:port]` → host.
 pub(super) fn host_of(authority: &str) -> Option<&str> {
     let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
@@ -187,7 +192,7 @@ pub enum Target {
 impl Target {
     /// Reads an operand as gh reads an issue selector; `None` where gh would refuse it.
     pub fn parse(operand: &str) -> Option<Target> {
-        if let Some(path) = operand.strip_prefix("https://").or(operand.strip_prefix("http://")) {
+        if let Some(path) = without_scheme(operand) {
             return Target::from_url_path(path);
         }
         let bare = operand.strip_prefix('#').unwrap_or(operand);
@@ -262,15 +267,11 @@ pub fn origin(remotes: &[Remote]) -> Option<Repo> {
 
 /// The host that gh uses for `OWNER/REPO`: `GH_HOST`, else the only host in hosts.yml, else github.com.
 pub fn default_host(env: &GhEnv, known_hosts: &[String]) -> String {
-    match (env_text(&env.host), known_hosts) {
+    match (env.host(), known_hosts) {
         (Some(host), _) => normal_host(host),
         (None, [only]) => normal_host(only),
         _ => GITHUB.to_string(),
     }
-}
-
-fn env_text(value: &Option<std::ffi::OsString>) -> Option<&str> {
-    value.as_deref().and_then(|text| text.to_str()).filter(|text| !text.is_empty())
 }
 
 /// The repository gh would act on without a terminal: the URL operand's, else `-R`, else `GH_REPO`,
@@ -287,7 +288,7 @@ pub fn gh_would_pick(
         return Some(repo.clone());
     }
     let host = default_host(env, known_hosts);
-    if let Some(value) = flag.filter(|value| !value.is_empty()).or(env_text(&env.repo)) {
+    if let Some(value) = flag.filter(|value| !value.is_empty()).or(env.repo()) {
         return Repo::parse(value, &host);
     }
     let candidates = candidates(env, remotes, known_hosts, &host);
@@ -318,7 +319,7 @@ fn candidates<'a>(
         .filter(|(_, repo)| knows(&repo.host))
         .collect();
     found.sort_by_key(|(remote, _)| (rank(&remote.name), remote.name.clone()));
-    let from_env = env_text(&env.host).is_some();
+    let from_env = env.host().is_some();
     let wants_default = from_env || known_hosts.len() == 1;
     if wants_default && (from_env || found.iter().any(|(_, repo)| repo.host == default)) {
         found.retain(|(_, repo)| repo.host == default);

@@ -88,7 +88,7 @@ impl Endpoint<'_> {
 /// UTF-8.
 pub(super) fn endpoint<'a>(call: &Parsed<'a>) -> Option<Endpoint<'a>> {
     let text = call.operands.first()?.text.to_str()?;
-    let (host, path) = match text.strip_prefix("https://").or(text.strip_prefix("http://")) {
+    let (host, path) = match repo::without_scheme(text) {
         Some(rest) => match rest.split_once('/') {
             Some((authority, path)) => (repo::host_of(authority), path),
             None => (repo::host_of(rest), ""),

@@ -266,14 +266,13 @@ fn action(kind: WriteKind, call: &Parsed<'_>) -> Result<Action, WhyNot> {
     if !call.faults.is_empty() {
         return Err(WhyNot::Usage);
     }
-    let any = |names: &[&str]| names.iter().any(|name| call.given(name));
-    if any(&["web", "editor", "recover"]) {
+    if call.given_any(&["web", "editor", "recover"]) {
         return Err(WhyNot::Interactive);
     }
-    if any(&["edit-last", "delete-last", "create-if-none"]) {
+    if call.given_any(&["edit-last", "delete-last", "create-if-none"]) {
         return Err(WhyNot::LastComment);
     }
-    if any(&["attach"]) {
+    if call.given("attach") {
         return Err(WhyNot::Attachment);
     }
     let comment = || call.value("comment").filter(|text| !text.is_empty()).map(OsStr::to_os_string);
@@ -300,7 +299,7 @@ fn create(call: &Parsed<'_>) -> Result<Action, WhyNot> {
 
 fn edit(call: &Parsed<'_>) -> Result<Action, WhyNot> {
     let on = issue(call)?;
-    if call.flags.iter().all(|flag| flag.name == "repo") {
+    if call.names_no_change() {
         return Err(WhyNot::NoChange);
     }
     let body = only_body(call)?;

@@ -190,7 +190,7 @@ fn extend(part: &mut Part, page: Option<(Vec<Value>, Option<String>)>) {
 /// gh's arguments for the repository that it would pick itself for `gh issue`; `gh api` leaves the host out
 /// of that, so it is named. Where nothing is found, gh is left to say why.
 fn place(context: &Context, repo: Option<&str>) -> Result<Vec<String>> {
-    let env = GhEnv { host: context.var(settings::GH_HOST), repo: context.var(settings::GH_REPO) };
+    let env = GhEnv::of(context);
     let known: Vec<String> =
         hosts::parse(&remotes::hosts(context)).into_iter().map(|host| host.name).collect();
     let of_checkout = context.cwd.as_deref().map(|cwd| remotes::read(cwd, context)).unwrap_or_default();

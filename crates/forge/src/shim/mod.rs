@@ -15,7 +15,6 @@ use engine::process::invocation::{Invocation, variable};
 use engine::process::run::{Hold, Ran, Request, run};
 use engine::process::signals::Watch;
 use engine::process::{clock, exit};
-use engine::settings;
 
 use effects::{become_gh, depth, real_gh, shielded};
 
@@ -31,8 +30,7 @@ pub fn carry(invocation: &Invocation) -> ! {
 }
 
 fn judge(invocation: &Invocation) -> Plan {
-    let env = GhEnv { host: variable(settings::GH_HOST), repo: variable(settings::GH_REPO) };
-    plan(invocation.args(), &env)
+    plan(invocation.args(), &GhEnv::of(&variable))
 }
 
 fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {

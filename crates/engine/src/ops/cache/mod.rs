@@ -12,7 +12,7 @@ use super::Context;
 use super::record::{caller, session};
 use crate::decide::cache_key::{Account, Key};
 use crate::decide::fallback::{self, Facts, Fallback, Unread, Why};
-use crate::decide::plan::{GhEnv, Kind, Plan};
+use crate::decide::plan::{GhEnv, Kind, Plan, plan};
 use crate::decide::signal::Signal;
 use crate::decide::{argv, hosts, keep, repo};
 use crate::error::{Error, Result};
@@ -90,7 +90,7 @@ impl<L: Lookup> Asked<'_, L> {
         let root = project::root(cwd)?;
         let known = hosts::parse(&remotes::hosts(self.env));
         let names: Vec<String> = known.iter().map(|host| host.name.clone()).collect();
-        let env = GhEnv { host: self.env.var(settings::GH_HOST), repo: self.env.var(settings::GH_REPO) };
+        let env = GhEnv::of(self.env);
         let repo = self.repo(cwd, &env, &names);
         let host = match &repo {
             Some(repo) => repo.host.clone(),
@@ -110,9 +110,7 @@ impl<L: Lookup> Asked<'_, L> {
         }
         let flag = self.plan.repo_flag.as_deref().and_then(|flag| flag.to_str());
         // Read only where nothing nearer decides.
-        let decided = self.plan.url_repo.is_some()
-            || flag.is_some()
-            || env.repo.as_ref().is_some_and(|r| !r.is_empty());
+        let decided = self.plan.url_repo.is_some() || flag.is_some() || env.repo().is_some();
         let remotes = if decided { Vec::new() } else { remotes::read(cwd, self.env) };
         repo::gh_would_pick(flag, self.plan.url_repo.as_ref(), env, &remotes, known_hosts)
     }
@@ -238,8 +236,7 @@ fn asked<'a>(context: &'a Context, args: &'a [OsString], plan: &'a Plan) -> Aske
 }
 
 fn planned(context: &Context, args: &[OsString]) -> Plan {
-    let env = GhEnv { host: context.var(settings::GH_HOST), repo: context.var(settings::GH_REPO) };
-    crate::decide::plan::plan(args, &env)
+    plan(args, &GhEnv::of(context))
 }
 
 /// Whether argv is one of the reads that are cached.
