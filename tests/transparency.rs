@@ -23,6 +23,10 @@ const EVERY_SORT: [&[&str]; 4] = [
     &["issue", "comment", "5", "--body", "x"],
     &["run", "watch", "1"],
 ];
+/// Calls whose two streams keep their order when they go to one place. The answer of a cacheable read is
+/// what is stored, so it stays apart: first all of it, then the messages.
+const IN_ORDER: [&[&str]; 3] =
+    [&["pr", "status"], &["issue", "comment", "5", "--body", "x"], &["run", "watch", "1"]];
 /// Calls whose stdout is never diverted.
 const UNDIVERTED: [&[&str]; 2] = [&["pr", "status"], &["run", "watch", "1"]];
 

@@ -1,6 +1,6 @@
 //! What comes out, where it goes, and in which order.
 
-use super::{UNDIVERTED, same, same_of, same_while};
+use super::{IN_ORDER, UNDIVERTED, same, same_of, same_while};
 use crate::support::sandbox::Sandbox;
 use crate::support::spawn::Exit;
 use crate::support::streams::{Out, Stdin};
@@ -23,15 +23,17 @@ fn megabytes_on_both_streams_are_unchanged() {
 #[test]
 fn both_streams_on_one_pipe_keep_their_exact_order() {
     for code in [0, 1] {
-        same(&format!("on *\n alternate 200\n exit {code}\n"), |call| call.merged());
-        same(&format!("on *\n alternate 1000\n exit {code}\n"), |call| call.merged().stdout(Out::SlowPipe));
+        same_of(&IN_ORDER, &format!("on *\n alternate 200\n exit {code}\n"), |call| call.merged());
+        same_of(&IN_ORDER, &format!("on *\n alternate 1000\n exit {code}\n"), |call| {
+            call.merged().stdout(Out::SlowPipe)
+        });
     }
 }
 
 #[test]
 fn both_streams_in_one_file_keep_their_exact_order() {
-    same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::Append).merged());
-    same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::File).merged());
+    same_of(&IN_ORDER, "on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::Append).merged());
+    same_of(&IN_ORDER, "on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::File).merged());
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub struct Streams {
     pub stdin_is_terminal: bool,
     /// Standard output is a terminal.
     pub stdout_is_terminal: bool,
+    /// Standard output was closed: gh gets none either.
+    pub stdout_is_closed: bool,
     /// What standard error is.
     pub stderr: Stderr,
 }
@@ -49,6 +51,7 @@ impl Invocation {
             (_, true) if sys::same_destination(1, 2) => Stderr::SameAsStdout,
             _ => Stderr::Own,
         };
+        let stdout_is_closed = !sys::is_open(1);
         sys::occupy_closed_standard_descriptors();
         Invocation {
             argv: sys::arguments(argc, argv),
@@ -56,6 +59,7 @@ impl Invocation {
             streams: Streams {
                 stdin_is_terminal: sys::is_terminal(0),
                 stdout_is_terminal: sys::is_terminal(1),
+                stdout_is_closed,
                 stderr,
             },
         }

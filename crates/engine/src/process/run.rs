@@ -9,7 +9,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 
-use super::channel::Channel;
+use super::channel::{self, Channel};
 use super::clock::Stopwatch;
 use super::exit;
 use super::invocation::{Stderr, Streams};
@@ -88,6 +88,20 @@ impl Ran {
         if reader_gone && self.sigpipe_kills { Ended::Signal(libc::SIGPIPE) } else { self.ended }
     }
 
+    /// Drops what gh said and shows the caller `answer` in its place, and one line on standard error.
+    /// Returns how the shim has to end: with 0, unless the answer could not be shown.
+    pub fn replace(self, answer: &[u8], line: &str) -> Ended {
+        let sigpipe_kills = self.sigpipe_kills;
+        self.discard();
+        match channel::write_all(1, answer) {
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sigpipe_kills => Ended::Signal(libc::SIGPIPE),
+            shown => {
+                exit::say(line);
+                Ended::Code(i32::from(shown.is_err()))
+            }
+        }
+    }
+
     /// Drops what gh said: the caller sees something else in its place.
     pub fn discard(mut self) {
         for channel in self.answer.iter_mut().chain(&mut self.messages) {
@@ -139,7 +153,9 @@ impl<'a> Plumbing<'a> {
     fn lay(request: &Request<'a>) -> io::Result<Plumbing<'a>> {
         let (streams, hold) = (request.streams, request.hold);
         let mut plumbing = Plumbing { answer: None, messages: None, feed: None, child_ends: Vec::new() };
-        let holds_answer = matches!(hold, Hold::AnswerApart | Hold::All) && !streams.stdout_is_terminal;
+        let holds_answer = matches!(hold, Hold::AnswerApart | Hold::All)
+            && !streams.stdout_is_terminal
+            && !streams.stdout_is_closed;
         let one_pipe = streams.stderr == Stderr::SameAsStdout && hold != Hold::AnswerApart;
         let holds_messages = hold != Hold::Nothing;
         // stderr is diverted unless it is a terminal or closed; with `2>&1` one pipe carries both, so

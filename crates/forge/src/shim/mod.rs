@@ -5,18 +5,20 @@
 //! After it has started there is no error to return: what is recorded or not changes nothing.
 
 mod effects;
+mod fall_back;
 
 use std::path::Path;
 
 use engine::decide::plan::{GhEnv, Kind, Plan, plan};
-use engine::decide::signal::classify;
+use engine::decide::signal::{Outcome, classify};
 use engine::ops::record::{Call, record};
+use engine::process::clock;
 use engine::process::invocation::{Invocation, variable};
 use engine::process::run::{Hold, Ran, Request, run};
 use engine::process::signals::Watch;
-use engine::process::{clock, exit};
 
 use effects::{become_gh, depth, real_gh, shielded};
+use fall_back::Reading;
 
 /// Carries one call through and ends this process as gh ended.
 pub fn carry(invocation: &Invocation) -> ! {
@@ -34,27 +36,27 @@ fn judge(invocation: &Invocation) -> Plan {
 }
 
 fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
+    let mut reading = Reading::new(invocation, plan);
     let request = Request {
         program: gh,
         argv: &invocation.argv,
         depth,
         streams: invocation.streams,
-        hold: Hold::Nothing,
+        hold: reading.hold(Hold::Nothing),
         stdin: None,
     };
     let Ok(signals) = Watch::install() else { become_gh(invocation, gh, depth) };
+    reading.start();
     match run(&request, &signals) {
-        Ok(ran) => {
-            shielded(|| learn(invocation, plan, &ran));
-            exit::end_as(ran.show())
-        }
+        Ok(ran) => reading.end(shielded(|| learn(invocation, plan, &ran)), ran),
         Err(_) => become_gh(invocation, gh, depth),
     }
 }
 
-fn learn(invocation: &Invocation, plan: &Plan, ran: &Ran) {
+fn learn(invocation: &Invocation, plan: &Plan, ran: &Ran) -> Outcome {
     let outcome = classify(ran.ended, &ran.said(), invocation.args());
     let call = Call { plan, ended: ran.ended, ms: ran.ms, outcome, now_s: clock::now_s() };
     // No state folder, a full disk, no rights: the call has been made, and that is what counts.
     let _ = record(call, &variable, invocation.cwd.as_deref());
+    outcome
 }
