@@ -1,7 +1,6 @@
 # make demo and make test do everything on a machine with Rust and Node; see README.md.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
-TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim test-forge-batch
 

@@ -39,7 +39,7 @@ test('the override names the one addon that is tried', (t) => {
 test('a deployed home needs no build tree', (t) => {
   const { at, options } = scene(t);
   deploy(at);
-  const built = path.resolve(root, process.env.CARGO_TARGET_DIR || 'target', 'deploy/forge.node');
+  const built = path.join(root, 'target/deploy/forge.node');
   fs.copyFileSync(built, at('scripts/forge/forge.node'));
   const program = [at('scripts/forge/health.js'), 'record', '--rc', '0'];
   const { status, stderr } = spawnSync(process.execPath, program, { ...options, encoding: 'utf8' });

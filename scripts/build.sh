@@ -5,7 +5,8 @@ root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 target=${CARGO_TARGET_DIR:-target}
 case $target in /*) ;; *) target=$root/$target ;; esac
-out=$target/deploy
+# One place, wherever cargo builds: deploy, the tests and the JS modules look here.
+out=$root/target/deploy
 mkdir -p "$out"
 
 # By rename: a program that is running, and an addon that a Node process has loaded, stay whole.

@@ -9,9 +9,7 @@
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
-target=${CARGO_TARGET_DIR:-$root/target}
-case $target in /*) ;; *) target=$root/$target ;; esac
-built=$target/deploy
+built=$root/target/deploy
 home=${BOB_HOME:-${HOME:?deploy: neither BOB_HOME nor HOME is set}/.claude}
 manifest=$home/scripts/forge/.installed
 replaced=$home/forge/replaced

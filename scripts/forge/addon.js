@@ -9,7 +9,7 @@ const places = override
   ? [path.resolve(override)]
   : [
       path.join(__dirname, 'forge.node'), // deployed
-      path.resolve(__dirname, '../..', process.env.CARGO_TARGET_DIR || 'target', 'deploy/forge.node'), // built here
+      path.join(__dirname, '../../target/deploy/forge.node'), // built here
       `forge-health-${triple}`, // installed from a package
     ];
 
