@@ -11,6 +11,7 @@
 mod concurrency;
 mod finding;
 mod health;
+mod measure;
 mod observed;
 mod sandbox_itself;
 mod support;

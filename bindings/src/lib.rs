@@ -35,15 +35,17 @@ pub struct Output {
     pub stderr: String,
     /// The exit code.
     pub code: u32,
+    /// The signal that ended a measured command.
+    pub signal: Option<i32>,
 }
 
 /// Runs one command line of `forge` (`argv[0]` included).
 #[napi(catch_unwind)]
 pub fn cli(argv: Vec<String>, env: HashMap<String, String>, cwd: Option<String>) -> Output {
     let argv = argv.into_iter().map(Into::into).collect();
-    let forge::cli::Output { stdout, stderr, code } =
+    let forge::cli::Output { stdout, stderr, code, signal } =
         forge::cli::run(argv, entries(env), cwd.map(Into::into));
-    Output { stdout, stderr, code: code.into() }
+    Output { stdout, stderr, code: code.into(), signal }
 }
 
 /// Panics.

@@ -24,6 +24,8 @@ pub const PROBE_TIMEOUT: &str = "BOB_FORGE_PROBE_TIMEOUT";
 pub const CALLER: &str = "BOB_FORGE_CALLER";
 /// `BOB_FORGE_DEPTH`: how many shims are above this one; set by the shim, cuts a loop on PATH.
 pub const DEPTH: &str = "BOB_FORGE_DEPTH";
+/// `BOB_FORGE_MEASURE`: where the calls of a measured command are noted; set by `forge budget measure`.
+pub const MEASURE: &str = "BOB_FORGE_MEASURE";
 /// `BOB_FORGE_BATCH`: 0 reads one issue per call where a batch would be used. Default 1.
 pub const BATCH: &str = "BOB_FORGE_BATCH";
 /// `CLAUDE_CODE_SESSION_ID`: the session a call belongs to; its first eight characters are recorded.
@@ -85,6 +87,7 @@ pub const NAMES: &[&str] = &[
     CALLER,
     DEPTH,
     BATCH,
+    MEASURE,
     SESSION,
     HOME,
     PATH,

@@ -13,6 +13,7 @@ pub mod git_config;
 pub mod git_include;
 pub mod hosts;
 pub mod keep;
+pub mod measure;
 pub mod plan;
 pub mod quota;
 pub mod reading;

@@ -9,6 +9,7 @@ use crate::settings::{Lookup, Settings};
 pub mod batch;
 pub mod cache;
 pub mod health;
+pub mod measure;
 pub mod record;
 
 /// What a use case knows of the process it runs in, handed over by its front end.

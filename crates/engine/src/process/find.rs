@@ -48,6 +48,38 @@ pub fn any_gh(path: Option<&OsStr>) -> Option<PathBuf> {
     found.find(|candidate| is_program(candidate))
 }
 
+/// The first `gh` on `path` behind the folder `own`, a shim as good as any; where `own` is not on it, the
+/// first that does not lie in `own`.
+pub fn gh_behind(path: Option<&OsStr>, own: &Path) -> Option<PathBuf> {
+    let folders: Vec<&Path> =
+        path?.as_bytes().split(|b| *b == b':').map(|f| Path::new(OsStr::from_bytes(f))).collect();
+    let is_own = |folder: &Path| folder == own || std::fs::canonicalize(folder).is_ok_and(|f| f == own);
+    let behind = folders.iter().position(|folder| is_own(folder)).map_or(0, |at| at + 1);
+    let others = folders[behind..].iter().filter(|folder| folder.is_absolute());
+    let mut found = others.map(|folder| folder.join("gh"));
+    found.find(|candidate| is_program(candidate) && !candidate.starts_with(own))
+}
+
+/// This process's own program, as it was started.
+pub fn own_program() -> Option<PathBuf> {
+    std::env::current_exe().ok()
+}
+
+/// The compiled shim that belongs to this program or addon: built beside it, or deployed with it, or in
+/// `bob_home`.
+pub fn own_shim(bob_home: Option<&Path>) -> Option<PathBuf> {
+    let own = [super::sys::own_file(), own_program()].into_iter().flatten();
+    let folders = own.filter_map(|file| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf()));
+    let beside = folders.flat_map(|folder| [folder.join("gh"), folder.join("../../bin/gh")]);
+    let mut candidates = beside.chain(bob_home.map(|home| home.join("bin/gh")));
+    candidates.find(|candidate| is_program(candidate) && carries_marker(candidate) && !is_script(candidate))
+}
+
+fn is_script(candidate: &Path) -> bool {
+    let mut start = [0; 2];
+    File::open(candidate).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
+}
+
 fn is_program(candidate: &Path) -> bool {
     std::fs::metadata(candidate).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
 }

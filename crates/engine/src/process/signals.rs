@@ -103,6 +103,49 @@ impl Drop for Watch {
     }
 }
 
+/// The signal handling of a process that is not ours alone (node): put back when this goes.
+pub struct Borrowed {
+    actions: Vec<(c_int, libc::sigaction)>,
+    mask: libc::sigset_t,
+}
+
+impl Borrowed {
+    /// Remembers what a [`Watch`] will replace.
+    pub fn take() -> Borrowed {
+        let others = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
+        let remembered = |signal| {
+            // SAFETY: asks only.
+            let action = unsafe {
+                let mut action = std::mem::zeroed();
+                libc::sigaction(signal, std::ptr::null(), &mut action);
+                action
+            };
+            (signal, action)
+        };
+        // SAFETY: plain data, filled by the call.
+        let mask = unsafe {
+            let mut mask = std::mem::zeroed();
+            libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut mask);
+            mask
+        };
+        Borrowed { actions: FORWARDED.into_iter().chain(others).map(remembered).collect(), mask }
+    }
+}
+
+impl Drop for Borrowed {
+    fn drop(&mut self) {
+        // SAFETY: what is put back is what was there.
+        unsafe {
+            for (signal, action) in &self.actions {
+                libc::sigaction(*signal, action, std::ptr::null_mut());
+            }
+            libc::sigprocmask(libc::SIG_SETMASK, &self.mask, std::ptr::null_mut());
+            // The owner may have missed the end of a child of its own: it looks once more.
+            libc::raise(libc::SIGCHLD);
+        }
+    }
+}
+
 /// A signal that asked this process to end, if one came.
 pub fn received() -> Option<c_int> {
     Some(RECEIVED.load(SeqCst)).filter(|signal| *signal != 0)

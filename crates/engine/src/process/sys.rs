@@ -2,7 +2,7 @@
 //! that no other file knows which system it runs on.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, OsString, c_char, c_int};
+use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
@@ -82,6 +82,19 @@ unsafe fn environ() -> *const *const c_char {
 
 fn check(result: c_int) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The file that holds this very code: the program, or the addon that a program has loaded.
+pub fn own_file() -> Option<std::path::PathBuf> {
+    // SAFETY: the structure is plain data, filled by the call; its name lives as long as the file is loaded.
+    let name = unsafe {
+        let mut found: libc::Dl_info = std::mem::zeroed();
+        let here = own_file as fn() -> Option<std::path::PathBuf>;
+        (libc::dladdr(here as *const c_void, &mut found) != 0 && !found.dli_fname.is_null())
+            .then(|| CStr::from_ptr(found.dli_fname).to_bytes().to_vec())?
+    };
+    let path = std::path::PathBuf::from(OsString::from_vec(name));
+    path.is_absolute().then_some(path)
 }
 
 /// Whether a descriptor is open.

@@ -12,6 +12,7 @@
 //! | --- | --- | --- | --- | --- |
 //! | `NAME.entry` | a header line, the key, the answer's exact bytes, a seal | every shim whose cacheable read succeeded | `lock` | written aside and renamed; a reader trusts the seal alone |
 //! | `lock` | `entries bytes` | whoever holds it | itself | counted before the entry is written: too high at worst, and then counted anew |
+//! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
 //! Rules: a reader accepts a torn last line and unknown trailing columns; nothing is edited in place
 //! (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
@@ -26,6 +27,7 @@ pub mod lock;
 pub mod observations;
 pub mod private;
 pub mod project;
+pub mod recorder;
 pub mod remotes;
 pub mod ring;
 pub mod verdict;

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use engine::process::ambient;
+use engine::decide::signal::Ended;
+use engine::process::{ambient, exit};
 use forge::cli;
 
 fn main() -> ExitCode {
@@ -12,5 +13,8 @@ fn main() -> ExitCode {
     let _ = io::stderr().write_all(output.stderr.as_bytes());
     let mut stdout = io::stdout();
     let _ = stdout.write_all(output.stdout.as_bytes()).and_then(|()| stdout.flush());
+    if let Some(signal) = output.signal {
+        exit::end_as(Ended::Signal(signal));
+    }
     ExitCode::from(output.code)
 }

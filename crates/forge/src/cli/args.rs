@@ -18,6 +18,8 @@ pub struct Forge {
 /// One noun a module.
 #[derive(Debug, Subcommand)]
 pub enum Noun {
+    /// GitHub's quota
+    Budget(Budget),
     /// May an empty result be believed? Exit 0 operational, 3 degraded, 4 unreachable, 5 unknown
     Health(Health),
     /// What reads get when the forge cannot be read: the last answers of this project
@@ -47,6 +49,30 @@ pub struct Json {
     /// Print it as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// GitHub's quota.
+#[derive(Debug, Args)]
+#[command(disable_help_subcommand = true)]
+pub struct Budget {
+    #[command(subcommand)]
+    pub verb: BudgetVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum BudgetVerb {
+    /// Run a command, count its calls of gh and read the quota before and after it
+    Measure(BudgetMeasure),
+}
+
+#[derive(Debug, Args)]
+pub struct BudgetMeasure {
+    /// Print the report as JSON (bob-forge-measure/1); what the command prints goes to standard error
+    #[arg(long)]
+    pub json: bool,
+    /// The command and its arguments, after `--`
+    #[arg(required = true, last = true, value_name = "COMMAND")]
+    pub command: Vec<OsString>,
 }
 
 /// `forge health` alone is `forge health status`.

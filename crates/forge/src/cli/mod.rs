@@ -7,6 +7,7 @@
 mod args;
 mod cache;
 mod health;
+mod measure;
 mod render;
 
 use std::ffi::OsString;
@@ -25,6 +26,8 @@ pub struct Output {
     pub stderr: String,
     /// The exit code.
     pub code: u8,
+    /// The signal that ended a measured command: this process ends by it too, once it has printed.
+    pub signal: Option<i32>,
 }
 
 /// The exit code of a command line that does not fit.
@@ -43,6 +46,9 @@ pub fn run(argv: Vec<OsString>, env: Vec<(OsString, OsString)>, cwd: Option<Path
     let context = Context::new(env, cwd, None);
     let ended = match parsed.noun {
         args::Noun::Health(noun) => health::run(&context, noun, &mut output),
+        args::Noun::Budget(noun) => match noun.verb {
+            args::BudgetVerb::Measure(args) => measure::run(&context, &args, &mut output),
+        },
         args::Noun::Cache(noun) => cache::run(&context, noun, &mut output),
     };
     output.code = ended.unwrap_or_else(|e| {

@@ -6,6 +6,7 @@
 
 mod effects;
 mod fall_back;
+mod recorder;
 
 use std::path::Path;
 
@@ -22,6 +23,7 @@ use fall_back::Reading;
 
 /// Carries one call through and ends this process as gh ended.
 pub fn carry(invocation: &Invocation) -> ! {
+    recorder::note(invocation);
     let depth = depth();
     let gh = real_gh();
     match shielded(|| judge(invocation)) {

@@ -1,0 +1,59 @@
+//! A command in the foreground, as a shell runs one: its streams are ours, signals reach it.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::clock::Stopwatch;
+use super::signals::{Borrowed, Watch};
+use super::sys::{self, Change};
+use crate::decide::signal::Ended;
+
+/// Runs `command` (a program, found on the PATH of `env`, and its arguments) to its end, and tells how it
+/// ended and how many milliseconds it took. With `stdout_is_ours`, what it prints goes to standard error.
+///
+/// # Errors
+/// It could not be started.
+pub fn run(
+    command: &[OsString],
+    env: &[(OsString, OsString)],
+    cwd: Option<&Path>,
+    stdout_is_ours: bool,
+) -> io::Result<(Ended, u64)> {
+    let (program, args) = command.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+    let mut child = Command::new(program);
+    child.args(args).env_clear().envs(env.iter().map(|(name, value)| (name, value)));
+    if let Some(cwd) = cwd {
+        child.current_dir(cwd);
+    }
+    if stdout_is_ours {
+        child.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
+    }
+    let _borrowed = Borrowed::take();
+    let watch = Watch::install()?;
+    let stopwatch = Stopwatch::start();
+    let pid = child.spawn()?.id() as libc::pid_t;
+    watch.adopt(pid);
+    let ended = wait(pid, &watch);
+    Ok((ended, stopwatch.ms()))
+}
+
+fn wait(pid: libc::pid_t, watch: &Watch) -> Ended {
+    loop {
+        while !sys::has_changed(pid) {
+            // A signal interrupts the wait, and its handler has written to the wake pipe.
+            let _ = sys::poll(&[(watch.wake_fd(), libc::POLLIN)], -1);
+            watch.settle();
+        }
+        match sys::collect(pid) {
+            Change::Exited(code) => return Ended::Code(code),
+            Change::Killed(signal) => return Ended::Signal(signal),
+            Change::Stopped => {
+                sys::stop_self();
+                sys::kill(pid, libc::SIGCONT);
+            }
+        }
+    }
+}
