@@ -8,6 +8,7 @@
 )]
 #![allow(dead_code, reason = "not every helper is used on every platform")]
 
+mod cache;
 mod concurrency;
 mod finding;
 mod health;
@@ -21,11 +22,11 @@ mod transparency;
 #[test]
 fn every_file_of_the_suite_is_part_of_it() {
     let root = support::forge::root().join("tests");
-    let files = rust_files(&root).into_iter().chain(rust_files(&root.join("transparency")));
-    for path in files {
+    let folders = ["", "cache", "transparency"].map(|name| root.join(name));
+    for path in folders.iter().flat_map(|folder| rust_files(folder)) {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let parent = path.parent().unwrap();
-        let owner = if parent == root { root.join("suite.rs") } else { parent.with_extension("rs") };
+        let owner = if parent == root.join("") { root.join("suite.rs") } else { parent.with_extension("rs") };
         let is_named = std::fs::read_to_string(&owner).unwrap().contains(&format!("\nmod {name};\n"));
         assert!(is_named || name == "suite", "{} is not in {}", path.display(), owner.display());
     }
