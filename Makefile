@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-.PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim test-forge-batch
+.PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26
@@ -39,6 +39,13 @@ test-forge-shim: test-gh ## the specification's: the shim's transparency
 test-forge-batch: build test-gh node_modules ## the specification's: batched reads, and the flight plan's use of them
 	cargo test -p forge-engine -- batch
 	node --test __test__/batch.test.js
+
+test-forge-cache: build node_modules ## the specification's: the read cache's store, engine and JS
+	cargo test -p forge-engine -- cache fallback keep
+	node --test __test__/cache.test.js
+
+test-forge-cache-shim: test-gh node_modules ## the specification's: the read cache through a raw gh call
+	cargo test -p forge --test suite -- cache::
 
 # The real gh, both versions, from their packages.
 test-gh:

@@ -86,10 +86,28 @@ export namespace health {
     checkedAt: number;
     /** Seconds since then. */
     ageSeconds: number;
-    /** What the read cache did lately, or null when nothing is known. */
-    cache: object | null;
+    /** Reads that the forge did not answer of late: a condition of its own, whatever the state. */
+    cache: CachedReads;
     /** GitHub's quota (`bob-forge-quota/1`), or null when nothing is known. */
     quota: object | null;
+  }
+
+  /** Reads in the last hour that got a stored answer, or would have if it had not been too old. */
+  interface CachedReads {
+    /** How many were answered from a cache. */
+    served: number;
+    /** How many failed although an answer is stored, because it is past the staleness bound. */
+    stale: number;
+    /** When the last one was answered from a cache, in epoch seconds. */
+    lastServedAt: number | null;
+    /** How old that answer was. */
+    lastAnswerAgeSeconds: number | null;
+    /** Why the live call failed. */
+    lastSignal: Cause | null;
+    /** Its command and subcommand. */
+    lastCommand: string | null;
+    /** How far back was looked, in seconds. */
+    window: number;
   }
 
   /** One recorded call; the fields are the columns of `observations.log`. */
@@ -265,4 +283,99 @@ export namespace batch {
     numbers: readonly number[],
     options?: ReadOptions<F>,
   ): Issues<F>;
+}
+
+/**
+ * The read cache: the last answers of this project's `issue list`, `issue view`, `search issues` and
+ * `label list`, which the `gh` shim stores as they pass and serves when the forge cannot be read.
+ *
+ * An answer answers the exact argv, in the repository gh would use, on its host, shaped by the same
+ * variables (`TZ`, colours), and for the same account. Outside a checkout there is no cache.
+ */
+export namespace cache {
+  interface TimedOptions extends CallOptions {
+    /** The time in epoch seconds. Default: the clock's. */
+    now?: number;
+  }
+
+  /** What a project's cache holds (`bob-forge-cache/1`). */
+  interface Status {
+    schema: 'bob-forge-cache/1';
+    /** The project's root; null outside a checkout. */
+    project: string | null;
+    /** False with `BOB_FORGE_CACHE=0`: nothing is stored and nothing served. */
+    enabled: boolean;
+    /** The staleness bound, `BOB_FORGE_CACHE_MAX_AGE`. */
+    maxAgeSeconds: number;
+    /** How many answers there are. */
+    count: number;
+    /** How many of them are past the bound. */
+    stale: number;
+    /** Files that are damaged or not this machine's; they are never served. */
+    damaged: number;
+    /** Bytes of all answers. */
+    bytes: number;
+    newestAgeSeconds: number | null;
+    oldestAgeSeconds: number | null;
+    /** The answers, newest first. */
+    entries: Entry[];
+  }
+
+  /** One stored answer. */
+  interface Entry {
+    /** gh's argv. */
+    args: string[];
+    /** `host/owner/name` in lower case; null for a search. */
+    repo: string | null;
+    host: string;
+    /** Variables that shaped it, as `NAME=value`; missing when there are none. */
+    shape?: string[];
+    bytes: number;
+    /** When it was asked for, in epoch seconds. */
+    storedAt: number;
+    /** Null when the clock was set back since. */
+    ageSeconds: number | null;
+    /** Whether it is inside the bound. */
+    fresh: boolean;
+  }
+
+  /** An answer that would be served. */
+  interface Answer {
+    /** The exact bytes that gh printed. */
+    bytes: Buffer;
+    ageSeconds: number;
+    /** When it was asked for, in epoch seconds. */
+    storedAt: number;
+  }
+
+  /** What this project's cache holds, and how old it is. Throws `EFORGE_STATE` when it cannot be read. */
+  function status(options?: TimedOptions): Status;
+
+  /**
+   * Drops every answer of this project; costs a re-fetch, nothing more. Says how many answers that were and
+   * how many bytes their files had. Throws `EFORGE_STATE` when the folder cannot be written.
+   */
+  function clear(options?: CallOptions): { entries: number; bytes: number };
+
+  /**
+   * What a failing `gh` with these arguments would be served now; null when that is nothing: never seen, past
+   * the staleness bound, damaged, another account's, not cached at all.
+   * @param args gh's argv without `gh` itself
+   */
+  function lookup(args: readonly string[], options?: TimedOptions): Answer | null;
+
+  /**
+   * Stores the answer of a call that went past the shim. False when it is not one that is kept: not one of the
+   * four reads, the cache turned off, outside a checkout, 8 MiB and more, or empty where that may mean "not
+   * answered" (`label list`, `search issues`). Throws `EFORGE_STATE` when the folder cannot be written.
+   * @param args gh's argv without `gh` itself
+   * @param bytes what gh printed on stdout when it ended with 0
+   */
+  function store(args: readonly string[], bytes: string | Uint8Array, options?: TimedOptions): boolean;
+
+  /** Whether these arguments are one of the reads that are cached: an allowlist, by gh's own grammar. */
+  function isCacheable(args: readonly string[], options?: CallOptions): boolean;
+
+  /** The name of the question that these arguments ask here, 32 hexadecimal digits; null for one that is not cached. */
+  function keyFor(args: readonly string[], options?: CallOptions): string | null;
 }

@@ -5,3 +5,5 @@
 exports.health = require('./scripts/forge/health.js');
 /** @type {typeof import('./index.js').batch} */
 exports.batch = require('./scripts/forge/batch.js');
+/** @type {typeof import('./index.js').cache} */
+exports.cache = require('./scripts/forge/cache.js');

@@ -10,6 +10,14 @@ const names = {
   batch: {
     readIssues: 'function',
   },
+  cache: {
+    clear: 'function',
+    isCacheable: 'function',
+    keyFor: 'function',
+    lookup: 'function',
+    status: 'function',
+    store: 'function',
+  },
   health: {
     EXIT_CODES: 'object',
     SIGNALS: 'object',

@@ -86,7 +86,7 @@ run 0 gh issue list --label nosuch
 run 0 bob forge health
 expect 'forge: operational (recent-calls-succeeded)'
 
-say "3. Outage: GitHub answers 503. The call fails as it would without the shim, and is remembered"
+say "3. Outage: GitHub answers 503. A call that was never made before fails as it would without the shim"
 ctl POST fault '{"fault":"503","body":"html"}'
 run 1 gh issue view 1
 run 3 bob forge health
@@ -94,6 +94,11 @@ expect 'forge: degraded'
 run 0 bob forge health observations
 printf "\n"; note "a script asks before it believes an empty list:"
 run 3 forge-health --no-probe
+printf "\n"; note "what was read before is answered from the last known state, marked on stderr:"
+run 0 gh issue list
+expect 'Doors do not close'
+expect '[forge-cache] served from cache'
+run 0 bob forge cache
 
 say "4. The network goes away altogether, and nothing recent succeeded"
 ctl DELETE faults
@@ -113,5 +118,6 @@ ctl DELETE faults
 quietly 10 gh issue list
 run 0 bob forge health
 expect 'forge: operational'
+expect 'were answered from the cache'
 
 say "Done: the verdict followed what really happened to real calls, all of it through a plain 'gh'."

@@ -57,7 +57,7 @@ row() {
     printf '%s\t%s\t%s\n' "$1" "$2" "$3"
 }
 tab=$(printf '\t')
-commands="health"
+commands="health cache"
 
 # The place's content in one word, as the manifest remembers it.
 print_of() {

@@ -1,0 +1,2 @@
+import { cache } from '../../index';
+export = cache;
