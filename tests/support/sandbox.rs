@@ -42,9 +42,10 @@ pub struct Sandbox {
 impl Sandbox {
     /// A new home whose fake `gh` follows `script` (see `fake_gh.rs`).
     pub fn new(script: &str) -> Sandbox {
-        // Under `target`, so that programs can be linked instead of copied: a copy that another thread's
-        // fork still holds open for writing cannot be executed (ETXTBSY).
-        let folder = tempfile::Builder::new().prefix("s").tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        // Not under `target`: a test outside a checkout must not find this repository's, and leave its cache there.
+        let folder = tempfile::Builder::new().prefix("forge-").tempdir().unwrap();
+        let checkout = folder.path().ancestors().find(|above| above.join(".git").exists());
+        assert_eq!(checkout, None, "the folder for temporary files lies in a checkout");
         let sandbox = Sandbox { folder, scene: Mutex::default() };
         for name in ["bin", "real", "home", "bob", "work", "tmp"] {
             fs::create_dir(sandbox.path(name)).unwrap();
@@ -217,7 +218,7 @@ pub fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Links a program into the sandbox, or copies it where it lies on another file system.
+/// Links a program into the sandbox (a test makes hundreds of these), or copies it from another file system.
 pub fn place(program: &Path, at: &Path) {
     let program = fs::canonicalize(program).unwrap();
     if fs::hard_link(&program, at).is_err() {

@@ -38,14 +38,16 @@ fn both_streams_in_one_file_keep_their_exact_order() {
 
 #[test]
 fn one_file_opened_twice_for_appending_keeps_its_exact_order() {
-    same("on *\n alternate 200\n exit 1\n", |call| call.stdout(Out::Append).stderr(Out::SameFileAgain));
+    let script = "on *\n alternate 200\n exit 1\n";
+    same_of(&IN_ORDER, script, |call| call.stdout(Out::Append).stderr(Out::SameFileAgain));
 }
 
 #[test]
 fn sockets_and_nonblocking_descriptors_lose_nothing() {
     for nonblocking in [false, true] {
         let socket = || Out::Socket { nonblocking };
-        same("on *\n alternate 200\n out-mb 1\n err-mb 1\n exit 1\n", |call| call.stdout(socket()).merged());
+        let script = "on *\n alternate 200\n out-mb 1\n err-mb 1\n exit 1\n";
+        same_of(&IN_ORDER, script, |call| call.stdout(socket()).merged());
         same("on *\n alternate 20\n out-mb 1\n err-mb 1\n exit 1\n", |call| {
             call.stdin(Stdin::Socket(b"in".to_vec())).stdout(socket()).stderr(socket())
         });
@@ -54,7 +56,8 @@ fn sockets_and_nonblocking_descriptors_lose_nothing() {
     same("on *\n out-mb 1\n err-mb 1\n exit 1\n", |call| {
         call.stdout(Out::NonblockingPipe).stderr(Out::NonblockingPipe)
     });
-    same("on *\n alternate 200\n err-mb 1\n exit 1\n", |call| call.stdout(Out::NonblockingPipe).merged());
+    let script = "on *\n alternate 200\n err-mb 1\n exit 1\n";
+    same_of(&IN_ORDER, script, |call| call.stdout(Out::NonblockingPipe).merged());
 }
 
 #[test]
