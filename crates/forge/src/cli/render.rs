@@ -26,7 +26,7 @@ pub fn usage(e: &clap::Error) -> String {
 /// One line for every variable that did not parse.
 pub fn ignored_settings(settings: &Settings) -> String {
     let line = |(name, value): &(&str, String)| {
-        format!("forge: {name}={value:?} is not a number of seconds; its default is used\n")
+        format!("forge: {name}={value:?} is not a whole number; its default is used\n")
     };
     settings.ignored.iter().map(line).collect()
 }
@@ -41,7 +41,8 @@ pub fn health(status: &Status) -> String {
     let (state, reason) = (state.as_str(), reason.as_str());
     let (seen, advice) = (seen(status), advice(status));
     let advice = if advice.is_empty() { String::new() } else { format!(" — {advice}") };
-    format!("forge: {state} ({reason}) — {seen}, source: {source}{advice}\n") + &reads(&status.cache)
+    format!("forge: {state} ({reason}) — {seen}, source: {source}{advice}\n")
+        + &status.cache.as_ref().map(reads).unwrap_or_default()
 }
 
 /// What runs have acted on lately that the forge did not answer; nothing when there is none of it.
@@ -103,7 +104,7 @@ fn advice(status: &Status) -> &'static str {
             "nothing can be read or written: wait, run the call again, and believe no empty result until then"
         }
         (State::Unknown, Reason::NoGh) => {
-            "and no real gh on PATH to ask with: install GitHub's gh, or put it on PATH behind the shim"
+            "and there is no real gh to ask with: install GitHub's gh, or put it on PATH behind the shim"
         }
         (State::Unknown, _) if status.source == Source::Observations => {
             "run `bob forge health` without --no-probe to ask the forge"
@@ -159,14 +160,7 @@ mod tests {
         };
         let rows: Vec<_> = words.split_whitespace().map(seen).collect();
         let verdict = classify(&rows, 1_000, 300);
-        health(&Status {
-            verdict,
-            source,
-            checked_at: 1_000,
-            age_s: 12,
-            cache: Reads::default(),
-            trouble: None,
-        })
+        health(&Status { verdict, source, checked_at: 1_000, age_s: 12, cache: None, trouble: None })
     }
 
     #[test]

@@ -36,15 +36,18 @@ pub struct Reads {
     pub window: u64,
 }
 
-/// Reads from the cache in the last hour, on this machine.
-pub fn reads(context: &Context) -> Reads {
-    let now_s = context.clock.now_s();
-    let state = context.settings.state.as_deref();
-    let since_s = now_s.saturating_sub(READS_WINDOW_S);
-    let events = state.and_then(|state| cache_log::since(state, since_s).ok()).unwrap_or_default();
+/// Reads from the cache in the last hour, on this machine; `None` without a state folder to look in.
+///
+/// # Errors
+/// `EFORGE_STATE` when the log exists and cannot be read.
+pub fn reads(context: &Context) -> Result<Option<Reads>> {
+    let Some(state) = context.settings.state.as_deref() else { return Ok(None) };
+    let since_s = context.clock.now_s().saturating_sub(READS_WINDOW_S);
+    let events = cache_log::since(state, since_s)
+        .map_err(|e| Error::state("read the log of cached reads", cache_log::ring(state).path(), e))?;
     let served = |event: &&cache_log::Event| event.served;
     let last = events.iter().rev().find(served);
-    Reads {
+    Ok(Some(Reads {
         served: events.iter().filter(served).count() as u64,
         stale: events.iter().filter(|event| !event.served).count() as u64,
         last_served_at: last.map(|event| event.at),
@@ -52,7 +55,7 @@ pub fn reads(context: &Context) -> Reads {
         last_signal: last.map(|event| event.signal.as_str()),
         last_command: last.map(|event| event.subcommand.clone()),
         window: READS_WINDOW_S,
-    }
+    }))
 }
 
 /// What a project's cache holds.

@@ -168,6 +168,7 @@ fn an_answer_from_the_forge_is_stored_and_a_404_takes_it_back() {
 #[test]
 fn reads_from_the_cache_are_reported_for_an_hour() {
     let scene = Scene::new();
+    let reads = |context: &Context| reads(context).unwrap().unwrap();
     assert_eq!(reads(&scene.now()), Reads { window: READS_WINDOW_S, ..Reads::default() });
     let (context, args) = (scene.now(), words("issue list"));
     let plan = planned(&context, &args);

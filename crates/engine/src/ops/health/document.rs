@@ -19,7 +19,7 @@ struct StatusDocument<'a> {
     checked_at: u64,
     #[serde(rename = "ageSeconds")]
     age_s: u64,
-    cache: &'a Reads,
+    cache: Option<&'a Reads>,
     quota: Option<Value>,
 }
 
@@ -36,7 +36,7 @@ impl Status {
             sample,
             checked_at: self.checked_at,
             age_s: self.age_s,
-            cache: &self.cache,
+            cache: self.cache.as_ref(),
             quota: None,
         })
     }

@@ -68,9 +68,10 @@ pub struct Status {
     pub checked_at: u64,
     /// Seconds since it was made.
     pub age_s: u64,
-    /// Reads that the forge did not answer of late: a condition of its own, whatever the verdict.
-    pub cache: cache::Reads,
-    /// What kept the evidence from being read or written. The verdict is then made from the rest.
+    /// Reads that the forge did not answer of late: a condition of its own, whatever the verdict. `None`
+    /// where nobody could look.
+    pub cache: Option<cache::Reads>,
+    /// What could not be read, written or started. The rest of the status is then made without it.
     pub trouble: Option<Error>,
 }
 
@@ -93,7 +94,10 @@ pub fn known_state(context: &Context, options: &Options) -> Option<State> {
 }
 
 fn with_reads(context: &Context, status: Status) -> Status {
-    Status { cache: cache::reads(context), ..status }
+    match cache::reads(context) {
+        Ok(cache) => Status { cache, ..status },
+        Err(trouble) => Status { trouble: status.trouble.or(Some(trouble)), ..status },
+    }
 }
 
 /// The turn of this process to ask the forge. `None` when there is nothing to take a turn at (an
@@ -136,10 +140,11 @@ fn ask(context: &Context, options: &Options) -> Status {
     }
     match probe::ask(context) {
         Ok(observation) => conclude(context, options, observation),
-        Err(_) => {
-            let verdict = Verdict { reason: Reason::NoGh, ..before.verdict };
-            Status { verdict, ..before }
-        }
+        Err(trouble) => Status {
+            verdict: Verdict { reason: Reason::NoGh, ..before.verdict },
+            trouble: before.trouble.or(Some(trouble)),
+            ..before
+        },
     }
 }
 
@@ -190,11 +195,11 @@ fn served(stored: Stored, now_s: u64) -> Status {
         source: Source::Cache,
         checked_at: stored.checked_at,
         age_s,
-        cache: cache::Reads::default(),
+        cache: None,
         trouble: None,
     }
 }
 
 fn fresh(verdict: Verdict, source: Source, now_s: u64) -> Status {
-    Status { verdict, source, checked_at: now_s, age_s: 0, cache: cache::Reads::default(), trouble: None }
+    Status { verdict, source, checked_at: now_s, age_s: 0, cache: None, trouble: None }
 }

@@ -181,7 +181,20 @@ fn no_real_gh_is_unknown_and_the_reason_says_so() {
     context.env.retain(|(name, _)| name != "PATH");
     let status = status(&context, &Options::default());
     assert_eq!((status.verdict.state, status.verdict.reason), (State::Unknown, Reason::NoGh));
+    assert_eq!(status.trouble.unwrap().code(), "EFORGE_NO_GH", "and what was searched is not lost");
     assert_eq!(probe(&context).unwrap_err().code(), "EFORGE_NO_GH");
+}
+
+#[test]
+fn reads_from_a_cache_that_cannot_be_looked_up_are_not_said_to_be_none() {
+    let scene = Scene::new();
+    scene.record(NOW, "ok");
+    let none = scene.status(NOW);
+    assert_eq!((none.cache.unwrap().served, none.trouble.is_some()), (0, false));
+    fs::create_dir(scene.path("state/cache.log")).unwrap();
+    let unread = scene.status(NOW);
+    assert!(unread.to_json().contains(r#""cache":null"#));
+    assert!(unread.cache.is_none() && unread.trouble.unwrap().to_string().contains("cache.log"));
 }
 
 #[test]
