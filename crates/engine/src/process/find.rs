@@ -1,7 +1,7 @@
 //! The real gh: the first on PATH that is no copy of the shim.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -14,8 +14,7 @@ pub const MARKER: &[u8] = b"bob-forge-gh-shim";
 /// How far into a file the marker may stand.
 const HEAD: u64 = 4096;
 
-/// The first `gh` on `path` that can be run and is not a shim. Empty and relative entries are passed
-/// over: what lies in the working directory is not what the user installed.
+/// The first `gh` on `path` that can be run and is not a shim.
 ///
 /// # Errors
 /// None was found: one line that names what was searched.
@@ -23,15 +22,14 @@ pub fn real_gh(path: Option<&OsStr>) -> Result<PathBuf, String> {
     let Some(path) = path.filter(|p| !p.is_empty()) else {
         return Err("PATH is not set, so there is no place to look for the real gh".into());
     };
-    let own = std::fs::metadata(own_executable()).ok().map(|m| (m.dev(), m.ino()));
+    let own = std::fs::metadata(own_executable()).ok();
     let mut shims = Vec::new();
-    for folder in path.as_bytes().split(|b| *b == b':').filter(|f| f.starts_with(b"/")) {
-        let candidate = Path::new(OsStr::from_bytes(folder)).join("gh");
-        match judge(&candidate, own) {
-            Judgement::Real => return Ok(candidate),
-            Judgement::Shim => shims.push(candidate.to_string_lossy().into_owned()),
-            Judgement::None => {}
+    for (candidate, found) in programs(path) {
+        let is_self = own.as_ref().is_some_and(|own| (own.dev(), own.ino()) == (found.dev(), found.ino()));
+        if !is_self && !carries_marker(&candidate) {
+            return Ok(candidate);
         }
+        shims.push(candidate.to_string_lossy().into_owned());
     }
     let passed_over = if shims.is_empty() {
         String::new()
@@ -41,11 +39,9 @@ pub fn real_gh(path: Option<&OsStr>) -> Result<PathBuf, String> {
     Err(format!("no real gh found on PATH: searched {}{passed_over}", path.to_string_lossy()))
 }
 
-/// The first `gh` on `path` that can be run, a shim as good as any other: what a shell would start.
+/// The first `gh` on `path` that can be run, a shim as good as any other.
 pub fn any_gh(path: Option<&OsStr>) -> Option<PathBuf> {
-    let folders = path?.as_bytes().split(|b| *b == b':').filter(|f| f.starts_with(b"/"));
-    let mut found = folders.map(|folder| Path::new(OsStr::from_bytes(folder)).join("gh"));
-    found.find(|candidate| is_program(candidate))
+    programs(path?).next().map(|(program, _)| program)
 }
 
 /// The first `gh` on `path` behind the folder `own`, a shim as good as any; where `own` is not on it, the
@@ -81,24 +77,23 @@ fn is_script(candidate: &Path) -> bool {
 }
 
 fn is_program(candidate: &Path) -> bool {
-    std::fs::metadata(candidate).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+    program(candidate).is_some()
 }
 
-enum Judgement {
-    Real,
-    Shim,
-    None,
+/// What is known of a file that can be run; `None` for any other.
+fn program(candidate: &Path) -> Option<Metadata> {
+    std::fs::metadata(candidate).ok().filter(|found| found.is_file() && found.mode() & 0o111 != 0)
 }
 
-fn judge(candidate: &Path, own: Option<(u64, u64)>) -> Judgement {
-    let Ok(found) = std::fs::metadata(candidate) else { return Judgement::None };
-    if !found.is_file() || found.mode() & 0o111 == 0 {
-        return Judgement::None;
-    }
-    if own == Some((found.dev(), found.ino())) || carries_marker(candidate) {
-        return Judgement::Shim;
-    }
-    Judgement::Real
+/// Every `gh` on `path` that can be run. Empty and relative entries are passed over: what lies in the
+/// working directory is not what the user installed.
+fn programs(path: &OsStr) -> impl Iterator<Item = (PathBuf, Metadata)> {
+    let folders = path.as_bytes().split(|b| *b == b':').filter(|f| f.starts_with(b"/"));
+    let candidates = folders.map(|folder| Path::new(OsStr::from_bytes(folder)).join("gh"));
+    candidates.filter_map(|candidate| {
+        let found = program(&candidate)?;
+        Some((candidate, found))
+    })
 }
 
 /// A file that may be run but not read cannot be a shim of ours: deploy makes them readable.
