@@ -3,7 +3,7 @@
 //! A number that does not parse falls back to its default; [`Settings::ignored`] names it, and
 //! `forge … status` says so (never the shim).
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub mod budget;
@@ -145,6 +145,12 @@ pub const MAX_DEPTH: u32 = 8;
 pub trait Lookup {
     /// The value of `name`, where it is set.
     fn var(&self, name: &str) -> Option<OsString>;
+
+    /// The value of `name`, where it is set to something: set to nothing counts as not set, as in a
+    /// shell's `${NAME:-default}`.
+    fn nonempty(&self, name: &str) -> Option<OsString> {
+        self.var(name).filter(|value| !value.is_empty())
+    }
 }
 
 impl<F: Fn(&str) -> Option<OsString>> Lookup for F {
@@ -217,28 +223,23 @@ impl<L: Lookup> Reader<'_, L> {
     }
 
     fn text(&mut self, name: &'static str) -> Option<OsString> {
-        nonempty(self.env, name)
+        self.env.nonempty(name)
     }
 }
 
 /// `$BOB_HOME`, by default `~/.claude`; `None` when `HOME` is not set either.
 pub fn bob_home(env: &impl Lookup) -> Option<PathBuf> {
-    match nonempty(env, BOB_HOME) {
+    match env.nonempty(BOB_HOME) {
         Some(home) => Some(home.into()),
-        None => nonempty(env, HOME).map(|home| Path::new(&home).join(".claude")),
+        None => env.nonempty(HOME).map(|home| Path::new(&home).join(".claude")),
     }
 }
 
 fn state_folder(env: &impl Lookup) -> Option<PathBuf> {
-    match nonempty(env, STATE) {
+    match env.nonempty(STATE) {
         Some(state) => Some(state.into()),
         None => bob_home(env).map(|home| home.join("forge")),
     }
-}
-
-/// A variable that is set to nothing counts as not set, as in a shell's `${NAME:-default}`.
-fn nonempty(env: &impl Lookup, name: &str) -> Option<OsString> {
-    env.var(name).filter(|value| value.as_os_str() != OsStr::new(""))
 }
 
 #[cfg(test)]
@@ -264,5 +265,25 @@ mod tests {
         let settings = Settings::read(&env(&[("BOB_FORGE_TTL", "5m"), ("BOB_FORGE_WINDOW", " 30 ")]));
         assert_eq!((settings.ttl_s, settings.window_s), (60, 30));
         assert_eq!(settings.ignored, vec![(TTL, "5m".to_string())]);
+    }
+
+    /// A front end hands over the variables in [`NAMES`] and no others: one that is missing there would
+    /// be read by the shim and never by a JS caller.
+    #[test]
+    #[allow(clippy::disallowed_methods)] // it reads the sources that it judges
+    fn every_variable_of_these_files_is_handed_over() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let folder = std::fs::read_dir(source.join("settings")).unwrap().map(|entry| entry.unwrap().path());
+        for file in folder.chain([source.join("settings.rs")]) {
+            let text = std::fs::read_to_string(&file).unwrap();
+            let code = text.split_once("\nmod tests {").map_or(&*text, |(code, _)| code);
+            let code = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let code = code.collect::<Vec<_>>().join("\n");
+            let is_name = |word: &&str| word.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+            let words = code.split('"').skip(1).step_by(2).filter(|word| !word.is_empty());
+            for name in words.filter(is_name) {
+                assert!(NAMES.contains(&name), "{name}, in {}", file.display());
+            }
+        }
     }
 }

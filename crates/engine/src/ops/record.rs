@@ -54,7 +54,7 @@ fn observation(call: Call, env: &impl Lookup, cwd: Option<&Path>) -> Observation
 pub fn caller(env: &impl Lookup, cwd: Option<&Path>) -> String {
     let folder = cwd.map(|cwd| project::root(cwd).unwrap_or_else(|| cwd.into()));
     let name = folder.as_deref().and_then(Path::file_name).map_or("-".into(), |n| n.to_string_lossy());
-    match text(env.var(settings::CALLER)) {
+    match text(env, settings::CALLER) {
         Some(kind) => format!("{name}/{kind}"),
         None => name.into_owned(),
     }
@@ -62,11 +62,11 @@ pub fn caller(env: &impl Lookup, cwd: Option<&Path>) -> String {
 
 /// The first eight characters of the session's id, or `-`.
 pub fn session(env: &impl Lookup) -> String {
-    text(env.var(settings::SESSION)).map_or("-".into(), |id| id.chars().take(8).collect())
+    text(env, settings::SESSION).map_or("-".into(), |id| id.chars().take(8).collect())
 }
 
-fn text(value: Option<OsString>) -> Option<String> {
-    value.map(|v| v.to_string_lossy().into_owned()).filter(|v| !v.is_empty())
+fn text(env: &impl Lookup, name: &str) -> Option<String> {
+    env.nonempty(name).map(|value| value.to_string_lossy().into_owned())
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub fn read(cwd: &Path, env: &impl Lookup) -> Vec<Remote> {
 }
 
 fn path(env: &impl Lookup, name: &str) -> Option<PathBuf> {
-    env.var(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    env.nonempty(name).map(PathBuf::from)
 }
 
 struct Reader {

@@ -73,10 +73,9 @@ pub struct Question {
 /// allowlist, not turned off, and not shaped for a terminal (`GH_FORCE_TTY` writes relative times,
 /// which a stored answer would freeze).
 pub fn applies(plan: &Plan, env: &impl Lookup) -> bool {
-    let is_set = |name| env.var(name).is_some_and(|value| !value.is_empty());
     plan.is_cacheable_read
         && plan.kind == Kind::Call
-        && !is_set(settings::GH_FORCE_TTY)
+        && env.nonempty(settings::GH_FORCE_TTY).is_none()
         && Settings::read(env).cache_enabled
 }
 
