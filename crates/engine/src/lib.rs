@@ -12,13 +12,15 @@
 //!
 //! - [`decide`] holds the decisions. Values in, values out: it reads no file, clock, environment or
 //!   process, and it prints nothing. clippy's disallowed lists and a test enforce that.
-//! - [`store`] is the only user of files, [`process`] the only user of children, signals, the clock
-//!   and the environment. They do not know each other.
+//! - [`store`] is the only user of files (but for [`process::find`], which looks at the programs on
+//!   PATH), [`process`] the only user of children, signals, the clock and the environment. They do not
+//!   know each other.
 //! - [`ops`] are the use cases: load, decide, commit. The shim, the command and the addon call them.
 //!
 //! # Invariants
 //!
-//! - The engine never prints and never exits, except where `process` becomes the real `gh`.
+//! - No decision, store or use case prints or ends the process: that is in [`process::exit`], for the
+//!   shim to call.
 //! - Before `gh` has started, every failure of ours ends in becoming `gh`. After it, nothing of ours
 //!   can change the outcome but the declared fallbacks (cache, queue).
 //! - Ambient state (argv, environment, clock, terminals, working directory) is read once, in

@@ -1,6 +1,5 @@
 //! One finished call → one observation (#1748, #3190).
 
-use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
@@ -72,6 +71,8 @@ fn text(env: &impl Lookup, name: &str) -> Option<String> {
 #[cfg(test)]
 #[allow(clippy::disallowed_methods)] // a test sets up its own scene
 mod tests {
+    use std::ffi::OsString;
+
     use super::*;
 
     #[test]

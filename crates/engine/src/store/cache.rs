@@ -247,8 +247,8 @@ fn make_room(
     remember(lock, count.0, count.1)
 }
 
-/// The entries' files: name, size, time of their last change. Under the writers' lock, whatever else
-/// lies there but the lock itself was left by somebody who was killed, and goes.
+/// The entries' files: name, size, time of their last change. Under the writers' lock, a file aside was
+/// left by somebody who was killed, and goes.
 fn files(folder: &Folder) -> io::Result<Vec<(String, u64, i128)>> {
     let mut files = Vec::new();
     for name in folder.names()? {

@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use super::observations::field;
 use super::ring::Ring;
 use crate::decide::signal::Signal;
 
@@ -39,7 +40,7 @@ pub fn append(state: &Path, event: &Event) -> io::Result<()> {
     let Event { at, served, signal, age_s, .. } = event;
     let what = if *served { "served" } else { "stale" };
     let [subcommand, caller, session] =
-        [&event.subcommand, &event.caller, &event.session].map(|text| clean(text));
+        [&event.subcommand, &event.caller, &event.session].map(|text| field(text, 100));
     let line = format!("{at}\t{what}\t{}\t{age_s}\t{subcommand}\t{caller}\t{session}", signal.as_str());
     ring(state).append(line.as_bytes())
 }
@@ -62,11 +63,6 @@ fn parse(line: &str) -> Option<Event> {
     let (signal, age_s) = (Signal::parse(columns.next()?)?, columns.next()?.parse().ok()?);
     let mut text = || columns.next().unwrap_or("-").to_string();
     Some(Event { at, served, signal, age_s, subcommand: text(), caller: text(), session: text() })
-}
-
-fn clean(value: &str) -> String {
-    let clean: String = value.chars().map(|c| if c.is_control() { '?' } else { c }).take(100).collect();
-    if clean.is_empty() { "-".into() } else { clean }
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@
 //! | `lock` | `entries bytes` | whoever holds it | itself | counted before the entry is written: too high at worst, and then counted anew |
 //! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
-//! Rules: a reader accepts a torn last line and unknown trailing columns; nothing is edited in place
-//! (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
+//! Rules: a reader accepts a torn last line and unknown trailing columns; nothing but a memo in
+//! a lock file is edited in place (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
 //! held across a child or a sleep, but `health.lock` across a probe (see `ops::health`).
 #![allow(clippy::disallowed_methods)]
 

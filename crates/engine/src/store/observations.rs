@@ -76,7 +76,7 @@ fn parse(line: &str) -> Option<Observation> {
 }
 
 /// A value as a column: no control character, no more than `max_bytes`, never empty.
-fn field(value: &str, max_bytes: usize) -> String {
+pub(super) fn field(value: &str, max_bytes: usize) -> String {
     let mut clean: String = value.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     while clean.len() > max_bytes {
         clean.pop();

@@ -10,13 +10,13 @@ use std::path::Path;
 pub fn ensure_folder(folder: &Path) -> io::Result<()> {
     match fs::metadata(folder) {
         Ok(found) if !found.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)),
-        Ok(found) => close(folder, found.mode(), 0o700),
+        Ok(found) => close(folder, found.mode()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             if let Some(parent) = folder.parent().filter(|p| !p.as_os_str().is_empty()) {
                 fs::create_dir_all(parent)?;
             }
             match DirBuilder::new().mode(0o700).create(folder) {
-                Ok(()) => close(folder, fs::metadata(folder)?.mode(), 0o700),
+                Ok(()) => close(folder, fs::metadata(folder)?.mode()),
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
                 Err(e) => Err(e),
             }
@@ -40,11 +40,19 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn close(path: &Path, mode: u32, wanted: u32) -> io::Result<()> {
-    if mode & 0o777 == wanted {
+/// Removes a file; a missing one is removed already.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+fn close(folder: &Path, mode: u32) -> io::Result<()> {
+    if mode & 0o777 == 0o700 {
         return Ok(());
     }
-    fs::set_permissions(path, Permissions::from_mode(wanted))
+    fs::set_permissions(folder, Permissions::from_mode(0o700))
 }
 
 #[cfg(test)]

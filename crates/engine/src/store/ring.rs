@@ -87,7 +87,8 @@ impl Ring {
         }
     }
 
-    /// Cuts the log to its newest `keep` lines, if it has more.
+    /// Cuts the log to its newest `keep` lines, if it has more. While another process holds the lock for
+    /// long it stays as it is: the next writer keeps the bound.
     pub fn trim(&self, keep: u64) -> io::Result<()> {
         match Lock::exclusive(&self.lock, Duration::from_secs(1))? {
             Some(lock) => self.trim_locked(&lock, keep),
@@ -127,11 +128,9 @@ impl Ring {
 
     /// Removes the log; the lock file stays.
     pub fn remove(&self) -> io::Result<()> {
+        // The lock keeps a trim from bringing the log back; who hangs on to it does not keep the log.
         let _lock = Lock::exclusive(&self.lock, Duration::from_secs(1)).unwrap_or(None);
-        match fs::remove_file(&self.log) {
-            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
-        }
+        private::remove(&self.log)
     }
 
     /// After an append under the lock: keeps the count of lines, and the log within its bound.

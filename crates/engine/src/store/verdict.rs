@@ -47,10 +47,7 @@ pub fn write(state: &Path, log: &Identity, stored: &Stored) -> io::Result<()> {
 
 /// Forgets the stored verdict.
 pub fn reset(state: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path(state)) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
-    }
+    private::remove(&path(state))
 }
 
 fn path(state: &Path) -> PathBuf {

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use super::{Context, record as call};
 use crate::decide::signal::Signal;
-use crate::decide::verdict::{Observation, State, within};
+use crate::decide::verdict::{Observation, within};
 use crate::error::{Error, Result};
 use crate::store::{observations as log, verdict};
 
@@ -40,12 +40,7 @@ pub struct Evidence {
     pub window_s: u64,
 }
 
-/// Whether an empty result may be believed: the state is operational.
-pub fn is_trustworthy(context: &Context, options: &Options) -> bool {
-    status(context, options).verdict.state == State::Operational
-}
-
-/// Records one call that went past the shim, and returns the observation as it was written.
+/// Records one call that went past the shim, and returns its observation.
 ///
 /// # Errors
 /// `EFORGE_STATE` when the log cannot be written.

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use super::*;
-use crate::decide::verdict::Reason;
+use crate::decide::verdict::{Reason, State};
 
 const NOW: u64 = 1_800_000_000;
 
