@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-.PHONY: help demo test bench check build deploy clean test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim
+.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26

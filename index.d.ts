@@ -8,7 +8,8 @@
 /** What the functions throw. */
 export interface ForgeError extends Error {
   /**
-   * - `EFORGE_USAGE`: an argument does not fit (a `TypeError`)
+   * - `EFORGE_USAGE`: an argument does not fit (a `TypeError` where a look at the argument alone tells), or
+   *   `env` names no state folder
    * - `EFORGE_STATE`: a file of the forge state cannot be read or written
    * - `EFORGE_NO_GH`: there is no real `gh` to ask with
    * - `EFORGE_NO_ADDON`: the compiled addon is missing (thrown by `require`)
@@ -214,10 +215,13 @@ export namespace health {
   /** Records a call that went past the shim. Throws `EFORGE_STATE` when the log cannot be written. */
   function record(report: Report): Observation;
 
-  /** The raw evidence inside the window, oldest first, `other` among it. */
+  /**
+   * The raw evidence inside the window, oldest first, `other` among it. Throws `EFORGE_STATE` when the log
+   * exists and cannot be read.
+   */
   function observations(options?: ObservationsOptions): Observation[];
 
-  /** Forgets all evidence, and the verdict derived from it. */
+  /** Forgets all evidence, and the verdict derived from it. Throws `EFORGE_STATE` when a file stays. */
   function reset(options?: CallOptions): void;
 
   /** Asks the forge now, evidence or not, and records the outcome. Throws `EFORGE_NO_GH` without a gh. */

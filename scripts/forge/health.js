@@ -63,7 +63,7 @@ exports.record = (report) => {
   if (!isExitCode(report.rc)) throw usage(`record: rc must be gh's exit code, not ${show(report.rc)}`);
   const { rc, signal } = report;
   const ms = whole('ms', report.ms) ?? 0;
-  if (signal !== undefined) known('signal', signal);
+  if (signal !== undefined) signalOf('signal', signal);
   const sub = typed('sub', report.sub, 'string');
   return JSON.parse(addon.healthRecord(callOf(report), { rc, ms, signal, sub }));
 };
@@ -105,7 +105,7 @@ function asked(options, wanted) {
 function outcomeOf(observation, what) {
   if (observation === null || typeof observation !== 'object') throw usage(`${what} must be an object`);
   const { epoch, signal } = /** @type {{epoch?: unknown, signal?: unknown}} */ (observation);
-  return [whole(`${what}.epoch`, epoch) ?? null, known(`${what}.signal`, signal)];
+  return [whole(`${what}.epoch`, epoch) ?? null, signalOf(`${what}.signal`, signal)];
 }
 
 /** @param {unknown} value */
@@ -117,7 +117,7 @@ function isExitCode(value) {
  * @param {string} what
  * @param {unknown} signal
  */
-function known(what, signal) {
+function signalOf(what, signal) {
   if (names.signals.includes(signal)) return signal;
   throw usage(`${what} must be one of ${names.signals.join(', ')}, not ${show(signal)}`);
 }
