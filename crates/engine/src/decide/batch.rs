@@ -112,7 +112,8 @@ pub struct Part {
     pub labels_after: Option<String>,
 }
 
-const UNREAD: Part = Part { read: Read::Unread, labels_after: None };
+/// The part of a number of which nothing is known.
+pub const UNREAD: Part = Part { read: Read::Unread, labels_after: None };
 
 /// What an answer of `gh api graphql` says of each number, in their order. `succeeded` is gh's exit 0; gh
 /// fails on an answer with errors, so a failure without any is another failure, and nothing is believed.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Context;
-use crate::decide::batch::{self, Field, PER_QUERY, Part, Read};
+use crate::decide::batch::{self, Field, PER_QUERY, Part, Read, UNREAD};
 use crate::decide::hosts;
 use crate::decide::plan::GhEnv;
 use crate::decide::repo::{default_host, gh_would_pick};
@@ -132,14 +132,14 @@ impl Reader<'_> {
 
     fn view(&self, number: u64) -> Part {
         let args = batch::view_args(number, &self.wanted.fields, self.wanted.repo.as_deref());
-        let Some(done) = self.run(&args) else { return unread() };
+        let Some(done) = self.run(&args) else { return UNREAD };
         let exit = match done.ended {
             Ended::Code(code) if !done.timed_out => Some(code),
             _ => None,
         };
         let part = batch::read_view(number, &self.wanted.fields, exit, &done.stdout, &done.stderr);
         // gh stops at the first hundred labels.
-        if part.labels_after.is_some() { self.batch(&[number]).pop().unwrap_or_else(unread) } else { part }
+        if part.labels_after.is_some() { self.batch(&[number]).pop().unwrap_or(UNREAD) } else { part }
     }
 
     fn ask(&self, query: &str) -> Option<(bool, Vec<u8>)> {
@@ -170,13 +170,9 @@ impl Reader<'_> {
     }
 }
 
-fn unread() -> Part {
-    Part { read: Read::Unread, labels_after: None }
-}
-
 fn extend(part: &mut Part, page: Option<(Vec<Value>, Option<String>)>) {
     let Some((labels, next)) = page else {
-        *part = unread();
+        *part = UNREAD;
         return;
     };
     if let Read::Issue(issue) = &mut part.read

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::time::Duration;
 
-use super::Context;
+use super::{Context, state_folder};
 use crate::decide::measure::{Call, Measured};
 use crate::decide::reading::{Each, Quota, Reading};
 use crate::error::{Error, Result};
@@ -22,9 +22,7 @@ use crate::store::recorder::Folder;
 /// up. `EFORGE_NO_GH`: the compiled shim, which is the recorder, is not beside this program.
 pub fn measure(context: &Context, command: &[OsString], stdout_is_ours: bool) -> Result<Measured> {
     let program = command.first().ok_or_else(|| Error::usage("measure: there is no command to run"))?;
-    let state = context.settings.state.as_deref().ok_or_else(|| {
-        Error::usage("there is no state folder: none of BOB_FORGE_STATE, BOB_HOME and HOME is set")
-    })?;
+    let state = state_folder(context)?;
     let shim = find::own_shim(settings::bob_home(context).as_deref())
         .ok_or_else(|| Error::no_gh("the recorder is missing: no compiled shim lies beside this program"))?;
     let failed = |e| Error::state("set up the recorder in", state, e);

@@ -1,8 +1,9 @@
 //! The use cases: load, decide, commit. Called by the shim, the command and the addon alike.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use crate::error::{Error, Result};
 use crate::process::clock::{self, Stopwatch};
 use crate::settings::{Lookup, Settings};
 
@@ -61,4 +62,11 @@ impl Clock {
     pub fn now_s(&self) -> u64 {
         self.start_s.saturating_add(self.since.ms() / 1_000)
     }
+}
+
+/// The state folder of a use case that cannot do without one.
+fn state_folder(context: &Context) -> Result<&Path> {
+    context.settings.state.as_deref().ok_or_else(|| {
+        Error::usage("there is no state folder: none of BOB_FORGE_STATE, BOB_HOME and HOME is set")
+    })
 }

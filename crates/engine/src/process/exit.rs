@@ -10,13 +10,17 @@ use crate::settings;
 
 /// Becomes the real gh: same process, nothing of ours left. Returns only with the reason why not.
 pub fn become_gh(program: &Path, argv: &[OsString], depth: u32) -> io::Error {
-    let env = Block::environment_with(settings::DEPTH, &depth.to_string());
-    let failed = sys::exec(&sys::c_string(program.into()), &Block::argv(argv), &env);
+    become_program(program, argv, &Block::environment_with(settings::DEPTH, &depth.to_string()))
+}
+
+/// Becomes a program, be it a script without a `#!` line.
+pub(super) fn become_program(program: &Path, argv: &[OsString], env: &Block) -> io::Error {
+    let failed = sys::exec(&sys::c_string(program.into()), &Block::argv(argv), env);
     if failed.raw_os_error() != Some(libc::ENOEXEC) {
         return failed;
     }
     let (shell, argv) = through_shell(program, argv);
-    sys::exec(&shell, &argv, &env)
+    sys::exec(&shell, &argv, env)
 }
 
 /// A script without a `#!` line is run by the shell, as every shell would have done.

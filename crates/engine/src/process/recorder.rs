@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::find;
-use super::sys::{self, Block};
+use super::sys::Block;
 use crate::decide::measure::Call;
 use crate::settings::MEASURE;
 
@@ -70,11 +70,5 @@ pub fn become_next(argv: &[OsString], own: &Path, measuring: &OsStr) -> io::Erro
     };
     let mut value = Measuring::parse(measuring).folder.into_os_string();
     value.push(OsStr::from_bytes(NOTED));
-    let env = Block::environment_with(MEASURE, &value.to_string_lossy());
-    let failed = sys::exec(&sys::c_string(next.clone().into()), &Block::argv(argv), &env);
-    if failed.raw_os_error() != Some(libc::ENOEXEC) {
-        return failed;
-    }
-    let (shell, argv) = super::exit::through_shell(&next, argv);
-    sys::exec(&shell, &argv, &env)
+    super::exit::become_program(&next, argv, &Block::environment_with(MEASURE, &value.to_string_lossy()))
 }

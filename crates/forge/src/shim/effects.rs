@@ -45,7 +45,8 @@ pub fn become_gh(invocation: &Invocation, gh: &Path, depth: u32) -> ! {
     exit::end_as(Ended::Code(CANNOT_RUN))
 }
 
-fn refuse(complaint: &str) -> ! {
+/// Ends this process as a shell does that finds no gh, with one line.
+pub fn refuse(complaint: &str) -> ! {
     exit::say(&format!("gh: {complaint}"));
     exit::end_as(Ended::Code(NOT_FOUND))
 }

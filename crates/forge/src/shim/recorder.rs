@@ -1,15 +1,11 @@
 //! The shim as a recorder (`forge budget measure`): note the call, become the next gh.
 
 use engine::decide::measure::Call;
-use engine::process::exit;
 use engine::process::invocation::{Invocation, variable};
 use engine::process::recorder::{self, Measuring};
 use engine::settings::MEASURE;
 
 use super::{effects, judge};
-
-/// A shell's code for "command not found".
-const NOT_FOUND: i32 = 127;
 
 /// Does a measured command's part, if this call belongs to one. A recorder becomes the next gh; a shim
 /// that no recorder stood in front of notes the call and goes on.
@@ -27,8 +23,6 @@ pub fn note(invocation: &Invocation) {
         own
     });
     if let Some(folder) = own.flatten() {
-        let failed = recorder::become_next(&invocation.argv, &folder, &value);
-        exit::say(&format!("gh: {failed}"));
-        exit::end_as(engine::decide::signal::Ended::Code(NOT_FOUND));
+        effects::refuse(&recorder::become_next(&invocation.argv, &folder, &value).to_string());
     }
 }

@@ -8,9 +8,7 @@ mod status;
 pub use document::Row;
 pub use status::{Options, Source, Status, known, known_state, status};
 
-use std::path::Path;
-
-use super::{Context, record as call};
+use super::{Context, record as call, state_folder};
 use crate::decide::signal::Signal;
 use crate::decide::verdict::{Observation, within};
 use crate::error::{Error, Result};
@@ -103,12 +101,6 @@ fn observed(context: &Context, (exit, ms): (i32, u64), signal: Signal, subcomman
     let (caller, session) = (call::caller(context, context.cwd.as_deref()), call::session(context));
     let (at, subcommand, quota) = (context.clock.now_s(), subcommand.to_string(), "-".to_string());
     Observation { at, exit, ms, signal, subcommand, quota, cost: 0, caller, session }
-}
-
-fn state_folder(context: &Context) -> Result<&Path> {
-    context.settings.state.as_deref().ok_or_else(|| {
-        Error::usage("there is no state folder: none of BOB_FORGE_STATE, BOB_HOME and HOME is set")
-    })
 }
 
 #[cfg(test)]
