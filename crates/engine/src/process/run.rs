@@ -13,7 +13,7 @@ use super::channel::{self, Channel};
 use super::clock::Stopwatch;
 use super::exit;
 use super::invocation::{Stderr, Streams};
-use super::signals::Watch;
+use super::signals::{self, Watch};
 use super::sys::{self, Block, Change};
 use crate::decide::signal::Ended;
 use crate::settings;
@@ -242,6 +242,8 @@ fn start(request: &Request, plumbing: &Plumbing, watch: &Watch) -> io::Result<li
 fn wait(pid: libc::pid_t, watch: &Watch, plumbing: &mut Plumbing) -> Ended {
     loop {
         while !sys::has_changed(pid) {
+            // Whatever was continued so far is running.
+            signals::was_continued();
             move_until_woken(watch, plumbing);
         }
         watch.release();
@@ -250,7 +252,9 @@ fn wait(pid: libc::pid_t, watch: &Watch, plumbing: &mut Plumbing) -> Ended {
             Change::Killed(signal) => return Ended::Signal(signal),
             Change::Stopped => {
                 watch.adopt(pid);
-                sys::stop_self();
+                if !signals::was_continued() {
+                    sys::stop_self();
+                }
                 sys::kill(pid, libc::SIGCONT);
             }
         }

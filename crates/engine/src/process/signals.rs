@@ -12,7 +12,7 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering::SeqCst};
 
 use super::sys;
 
@@ -23,6 +23,8 @@ const FORWARDED: [c_int; 7] =
 static CHILD: AtomicI32 = AtomicI32::new(0);
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
+/// A SIGCONT came; a child that still counts as stopped is about to get it too.
+static CONTINUED: AtomicBool = AtomicBool::new(false);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
 /// The shim's signal handling, from before a child runs until the shim ends.
@@ -53,6 +55,7 @@ impl Watch {
         handle_unless_ignored(libc::SIGXFSZ);
         let sigchld_was_ignored = disposition(libc::SIGCHLD) == libc::SIG_IGN;
         handle(libc::SIGCHLD);
+        handle_unless_ignored(libc::SIGCONT);
         let inherited_mask = unblock_sigchld();
         let watch =
             Watch { wake, _wake_writer: wake_writer, inherited_mask, sigchld_was_ignored, sigpipe_kills };
@@ -151,11 +154,20 @@ pub fn received() -> Option<c_int> {
     Some(RECEIVED.load(SeqCst)).filter(|signal| *signal != 0)
 }
 
+/// Whether a SIGCONT came since this was last asked. A stopped group is continued one process after
+/// the other: the shim may look at its child before the child's turn.
+pub fn was_continued() -> bool {
+    CONTINUED.swap(false, SeqCst)
+}
+
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: only atomics and calls that are safe inside a handler; errno is put back.
     unsafe {
         let errno = errno_location();
         let saved = *errno;
+        if signal == libc::SIGCONT {
+            CONTINUED.store(true, SeqCst);
+        }
         if FORWARDED.contains(&signal) {
             RECEIVED.store(signal, SeqCst);
             if sent_by_a_process(&*info) {
