@@ -8,6 +8,7 @@
 )]
 #![allow(dead_code, reason = "not every helper is used on every platform")]
 
+mod budget;
 mod cache;
 mod concurrency;
 mod finding;

@@ -11,7 +11,7 @@ mod document;
 mod text;
 
 pub use document::{compact, to_json};
-pub use text::{Level, doctor_line, lines};
+pub use text::{Level, doctor_line, limit_name, lines};
 
 /// What was measured and what callers waited for is shown for this long, in seconds.
 pub const HOUR_S: u64 = 3_600;

@@ -8,6 +8,7 @@ use crate::process::clock::{self, Stopwatch};
 use crate::settings::{Lookup, Settings};
 
 pub mod batch;
+pub mod budget;
 pub mod cache;
 pub mod health;
 pub mod measure;

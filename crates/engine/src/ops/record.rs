@@ -4,10 +4,11 @@ use std::io;
 use std::path::Path;
 
 use crate::decide::plan::Plan;
-use crate::decide::signal::{Ended, Outcome};
+use crate::decide::quota::Limited;
+use crate::decide::signal::{Ended, Limit, Outcome, Signal};
 use crate::decide::verdict::Observation;
 use crate::settings::{self, Lookup, Settings};
-use crate::store::{observations, project};
+use crate::store::{observations, project, records};
 
 /// How a call went, as far as an observation tells.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +25,20 @@ pub struct Call<'a> {
     pub now_s: u64,
 }
 
-/// Writes the call down.
+/// Writes the call down; a rate-limited answer in `ratelimit.log` too.
 ///
 /// # Errors
 /// There is no state folder, or it cannot be written. The call itself is not touched by that.
 pub fn record(call: Call, env: &impl Lookup, cwd: Option<&Path>) -> io::Result<()> {
     let state = Settings::read(env).state.ok_or(io::ErrorKind::NotFound)?;
-    observations::append(&state, &observation(call, env, cwd))
+    let observation = observation(call, env, cwd);
+    observations::append(&state, &observation)?;
+    if call.outcome.signal != Signal::RateLimit {
+        return Ok(());
+    }
+    let Observation { at, quota, subcommand, caller, session, .. } = observation;
+    let limit = call.outcome.limit.unwrap_or(Limit::Primary);
+    records::append_limited(&state, &Limited { at, quota, subcommand, caller, session, limit })
 }
 
 fn observation(call: Call, env: &impl Lookup, cwd: Option<&Path>) -> Observation {

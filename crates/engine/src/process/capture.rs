@@ -10,6 +10,7 @@ use std::time::Duration;
 use std::os::unix::process::ExitStatusExt;
 
 use super::clock::Stopwatch;
+use super::signals;
 use super::{exit, sys};
 use crate::decide::signal::Ended;
 
@@ -166,7 +167,8 @@ fn collect(reader: Reader) -> Vec<u8> {
 fn wait_at_most(child: &mut Child, timeout: Duration, since: &Stopwatch) -> io::Result<bool> {
     let mut pause_ms = 1;
     while child.try_wait()?.is_none() {
-        if u128::from(since.ms()) >= timeout.as_millis() {
+        // A signal that asked this process to end ends its child's time as well.
+        if u128::from(since.ms()) >= timeout.as_millis() || signals::received().is_some() {
             return Ok(false);
         }
         std::thread::sleep(Duration::from_millis(pause_ms));

@@ -14,6 +14,11 @@ pub fn now_ns() -> u64 {
     since.map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
+/// Milliseconds since the epoch; 0 for a clock set before it.
+pub fn now_ms() -> u64 {
+    now_ns() / 1_000_000
+}
+
 /// Measures one call on the monotonic clock, so that a clock set meanwhile does not show.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);

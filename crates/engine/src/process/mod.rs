@@ -1,6 +1,6 @@
 //! CHILDREN, SIGNALS, CLOCK, ENVIRONMENT: the only user of `std::process`, `std::env`, the clock, and
-//! of `unsafe`, which stays in `sys` (raw calls behind safe names) and `signals` (what may run inside
-//! a signal handler).
+//! of `unsafe`, which stays in `sys` and `kernel` (raw calls behind safe names) and `signals` (what may run
+//! inside a signal handler).
 #![allow(clippy::disallowed_methods)]
 
 pub mod ambient;
@@ -11,7 +11,9 @@ pub mod exit;
 pub mod find;
 pub mod foreground;
 pub mod invocation;
+pub mod kernel;
 pub mod recorder;
 pub mod run;
 pub mod signals;
+pub mod sleep;
 mod sys;

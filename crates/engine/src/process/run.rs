@@ -93,13 +93,7 @@ impl Ran {
     pub fn replace(self, answer: &[u8], line: &str) -> Ended {
         let sigpipe_kills = self.sigpipe_kills;
         self.discard();
-        match channel::write_all(1, answer) {
-            Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sigpipe_kills => Ended::Signal(libc::SIGPIPE),
-            shown => {
-                exit::say(line);
-                Ended::Code(i32::from(shown.is_err()))
-            }
-        }
+        show_instead(answer, line, sigpipe_kills)
     }
 
     /// Drops what gh said: the caller sees something else in its place.
@@ -111,6 +105,22 @@ impl Ran {
 
     fn channels(&self) -> impl Iterator<Item = &Channel> {
         self.answer.iter().chain(&self.messages)
+    }
+}
+
+/// Shows the caller `answer` and one line on standard error in the place of a gh that is not started, and
+/// returns how the shim has to end.
+pub fn answer_without(watch: &Watch, answer: &[u8], line: &str) -> Ended {
+    show_instead(answer, line, watch.sigpipe_kills)
+}
+
+fn show_instead(answer: &[u8], line: &str, sigpipe_kills: bool) -> Ended {
+    match channel::write_all(1, answer) {
+        Err(e) if e.kind() == io::ErrorKind::BrokenPipe && sigpipe_kills => Ended::Signal(libc::SIGPIPE),
+        shown => {
+            exit::say(line);
+            Ended::Code(i32::from(shown.is_err()))
+        }
     }
 }
 

@@ -7,6 +7,10 @@
 //! | `health.json` | JSON | every `status` that derived a verdict | none | written aside and renamed; valid only for the very log it names |
 //! | `health.lock` | empty | nobody | itself, never unlinked | the kernel lets go of it |
 //! | `cache.log`, `cache.lock` | TSV, seven columns | every shim that fell back on a stored answer, or on one past its bound | `cache.lock` | as `observations.log` |
+//! | `budget.env` | `key=value` | whoever refreshed the quota | `budget.lock`, a folder that is a lease | the token is the new file, renamed over the old one |
+//! | `rate.log` | TSV: epoch, quota, `fg` or `bg` | every gated call | `rate.log.lock`; an older shim's `rate.lock` folder is honoured | one `write` a slot, which is taken before the call is made |
+//! | `hold.env` | `key=value` | whoever met a rate limit, or waits | `hold.lock` | written aside and renamed |
+//! | `budget.log`, `quota.log`, `ratelimit.log` | TSV | the gate, the refresh, every shim | `NAME.log.lock` | as `observations.log` |
 //!
 //! | file in `<project>/.claude/forge/cache` | format | written by | lock | why `kill -9` is safe |
 //! | --- | --- | --- | --- | --- |
@@ -15,19 +19,25 @@
 //! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
 //! Rules: a reader accepts a torn last line and unknown trailing columns; nothing but a memo in
-//! a lock file is edited in place (append, or write aside and rename); folders are 700 and files 600 whatever the umask; no lock is
-//! held across a child or a sleep, but `health.lock` across a probe (see `ops::health`).
+//! a lock file is edited in place (append, or write aside and rename); folders are 700 and files 600 whatever
+//! the umask; no lock is held across a child or a sleep, but `health.lock` across a probe (see `ops::health`)
+//! and the lease `budget.lock` across a refresh of the quota.
 #![allow(clippy::disallowed_methods)]
 
 pub mod atomic;
+pub mod budget;
 pub mod cache;
 pub mod cache_log;
 pub mod folder;
+pub mod hold;
+pub mod ledger;
 pub mod lock;
+pub mod lockdir;
 pub mod observations;
 pub mod private;
 pub mod project;
 pub mod recorder;
+pub mod records;
 pub mod remotes;
 pub mod ring;
 pub mod verdict;

@@ -51,6 +51,11 @@ impl Ring {
         Ring { log: beside("log"), lock: beside("lock"), max_lines }
     }
 
+    /// The same ring under another lock, for a log whose `NAME.lock` is something else.
+    pub fn locked_by(self, file: &str) -> Ring {
+        Ring { lock: self.lock.with_file_name(file), ..self }
+    }
+
     /// The log's path.
     pub fn path(&self) -> &Path {
         &self.log
@@ -94,6 +99,16 @@ impl Ring {
             Some(lock) => self.trim_locked(&lock, keep),
             None => Ok(()),
         }
+    }
+
+    /// Cuts the log to its bound, which writers without the lock may have passed, and returns how many lines
+    /// that took.
+    pub fn cut(&self) -> io::Result<u64> {
+        let lines = self.read()?.0.iter().filter(|b| **b == b'\n').count() as u64;
+        if lines > self.max_lines {
+            self.trim(self.max_lines)?;
+        }
+        Ok(lines.saturating_sub(self.max_lines))
     }
 
     /// The whole lines, oldest first, and what exactly was read. A missing log has none.

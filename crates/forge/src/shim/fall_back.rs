@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 
 use engine::decide::plan::Plan;
-use engine::decide::signal::Outcome;
+use engine::decide::signal::{Outcome, Signal};
 use engine::ops::cache::{self, Asked, Came};
 use engine::process::invocation::{Invocation, Stderr, variable};
-use engine::process::run::{Hold, Ran};
+use engine::process::run::{Hold, Ran, answer_without};
+use engine::process::signals::Watch;
 use engine::process::{clock, exit};
 
 use super::effects::shielded;
@@ -43,6 +44,18 @@ impl<'a> Reading<'a> {
     pub fn start(&mut self) {
         if let Some(asked) = &mut self.asked {
             asked.started_ns = clock::now_ns();
+        }
+    }
+
+    /// The caller gives up before the call could go (`CONTRACT` section 5): ends this process with what was
+    /// known last, and returns when nothing was.
+    pub fn instead(&mut self, watch: &Watch) {
+        self.start();
+        let Some(asked) = &self.asked else { return };
+        let now_ns = clock::now_ns();
+        let came = Came { signal: Signal::RateLimit, answer: None, said: &[], has_flowed: false, now_ns };
+        if let Some(reply) = shielded(|| asked.conclude(came)).flatten() {
+            exit::end_as(answer_without(watch, &reply.answer, &reply.marker));
         }
     }
 

@@ -6,6 +6,7 @@
 
 mod effects;
 mod fall_back;
+mod gate;
 mod recorder;
 
 use std::path::Path;
@@ -15,11 +16,12 @@ use engine::decide::signal::{Outcome, classify};
 use engine::ops::record::{Call, record};
 use engine::process::clock;
 use engine::process::invocation::{Invocation, variable};
-use engine::process::run::{Hold, Ran, Request, run};
+use engine::process::run::{Ran, Request, run};
 use engine::process::signals::Watch;
 
 use effects::{become_gh, depth, real_gh, shielded};
 use fall_back::Reading;
+use gate::Gate;
 
 /// Carries one call through and ends this process as gh ended.
 pub fn carry(invocation: &Invocation) -> ! {
@@ -38,20 +40,28 @@ fn judge(invocation: &Invocation) -> Plan {
 }
 
 fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
+    let Ok(signals) = Watch::install() else { become_gh(invocation, gh, depth) };
     let mut reading = Reading::new(invocation, plan);
+    let mut gate = Gate::new(invocation, plan, gh, &signals);
     let request = Request {
         program: gh,
         argv: &invocation.argv,
         depth,
         streams: invocation.streams,
-        hold: reading.hold(Hold::Nothing),
+        hold: reading.hold(gate.hold(plan)),
         stdin: None,
     };
-    let Ok(signals) = Watch::install() else { become_gh(invocation, gh, depth) };
-    reading.start();
-    match run(&request, &signals) {
-        Ok(ran) => reading.end(shielded(|| learn(invocation, plan, &ran)), ran),
-        Err(_) => become_gh(invocation, gh, depth),
+    loop {
+        if !gate.pass() {
+            reading.instead(&signals);
+        }
+        reading.start();
+        let Ok(ran) = run(&request, &signals) else { become_gh(invocation, gh, depth) };
+        let outcome = shielded(|| learn(invocation, plan, &ran));
+        if !gate.again(outcome.as_ref(), &ran) {
+            reading.end(outcome, ran)
+        }
+        ran.discard();
     }
 }
 

@@ -1,0 +1,13 @@
+//! The quota budget: one view of the token's quotas for every process on a machine, one gate that every call
+//! passes, and the report about both (#3190, #3978).
+
+mod messages;
+mod refresh;
+mod report;
+mod turn;
+
+pub use report::{compact, doctor_line, document, lines, plan, refresh, resource_for, trim};
+pub use turn::{Again, Around, Calling, Passage, Turn};
+
+/// The exit code of a background call that was refused ("try again later" in sysexits.h).
+pub const REFUSED: i32 = 75;

@@ -1,0 +1,90 @@
+//! The gate before gh, and the way back to it after a rate-limited answer (#3190).
+
+use std::path::Path;
+
+use engine::decide::plan::Plan;
+use engine::decide::signal::{Ended, Outcome};
+use engine::ops::budget::{Again, Around, Calling, Passage, REFUSED, Turn};
+use engine::process::invocation::{Invocation, Stderr, variable};
+use engine::process::run::{Hold, Ran};
+use engine::process::signals::Watch;
+use engine::process::{exit, sleep};
+use engine::settings::Settings;
+
+use super::effects::shielded;
+
+/// The budget's side of one call; nothing at all for a call that is never gated.
+pub struct Gate<'a> {
+    turn: Option<Turn<'a>>,
+    waiting: Waiting<'a>,
+}
+
+impl<'a> Gate<'a> {
+    /// A gate for this call.
+    pub fn new(invocation: &Invocation, plan: &'a Plan, gh: &'a Path, watch: &'a Watch) -> Gate<'a> {
+        let streams = invocation.streams;
+        let terminal = streams.stdin_is_terminal && streams.stderr == Stderr::Terminal;
+        let calling = Calling { plan, gh, terminal, captured_stdin: false };
+        let found = shielded(|| {
+            let settings = Settings::read(&variable);
+            (Turn::new(calling, &settings), settings.budget.sleep)
+        });
+        let (turn, program) = found.unwrap_or_default();
+        Gate { turn, waiting: Waiting { watch, program } }
+    }
+
+    /// Returns when the call may go; false when its caller gives up before that. Ends this process when it
+    /// may not go, or when a signal ended its wait.
+    pub fn pass(&mut self) -> bool {
+        let Some(turn) = &mut self.turn else { return true };
+        // A defect of ours lets the call go, without the gate from here on.
+        match shielded(|| turn.pass(&mut self.waiting)) {
+            Some(Passage::Go) => return true,
+            Some(Passage::OutOfTime) => return false,
+            Some(Passage::Refused) => exit::end_as(Ended::Code(REFUSED)),
+            Some(Passage::Interrupted(signal)) => exit::end_as(Ended::Signal(signal)),
+            None => self.turn = None,
+        }
+        true
+    }
+
+    /// What has to be held back so that a rate-limited attempt can be dropped. `gh api` prints the forge's
+    /// error on standard output too: a retried call must not print it twice.
+    pub fn hold(&self, plan: &Plan) -> Hold {
+        match &self.turn {
+            Some(turn) if turn.may_retry() && plan.command.starts_with("api") => Hold::All,
+            Some(turn) if turn.may_retry() => Hold::Messages,
+            _ => Hold::Nothing,
+        }
+    }
+
+    /// Whether the call is made again. Returns after the wait for it; ends this process when a signal ended
+    /// that wait.
+    pub fn again(&mut self, outcome: Option<&Outcome>, ran: &Ran) -> bool {
+        let (Some(turn), Some(outcome)) = (&mut self.turn, outcome) else { return false };
+        match shielded(|| turn.after(outcome, !ran.has_flowed(), &mut self.waiting)) {
+            Some(Again::Yes) => true,
+            Some(Again::Interrupted(signal)) => exit::end_as(Ended::Signal(signal)),
+            Some(Again::No) | None => false,
+        }
+    }
+}
+
+/// How this process waits.
+struct Waiting<'a> {
+    watch: &'a Watch,
+    program: Option<std::ffi::OsString>,
+}
+
+impl Around for Waiting<'_> {
+    fn say(&mut self, line: &str) {
+        exit::say(line);
+    }
+
+    fn sleep(&mut self, ms: u64) -> sleep::Slept {
+        sleep::sleep(self.watch, ms, self.program.as_deref())
+    }
+
+    // A write that can be spooled is spooled here, before its wait.
+    fn before_wait(&mut self, _wait_s: u64) {}
+}
