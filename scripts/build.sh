@@ -19,7 +19,9 @@ put() {
 if [ "$(uname -s)" = Linux ]; then
     cargo rustc -q --release -p forge --bin gh -- -C target-feature=+crt-static -C relocation-model=static
 else
-    cargo build -q --release -p forge --bin gh
+    # Its programs have no notes either: there the marker is a search path that leads nowhere, which stands
+    # in the program's header.
+    cargo rustc -q --release -p forge --bin gh -- -C link-arg=-Wl,-rpath,bob-forge-gh-shim
 fi
 put "$target/release/gh" gh
 cargo build -q --release -p forge --bin forge

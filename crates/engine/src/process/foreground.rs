@@ -7,8 +7,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::clock::Stopwatch;
+use super::run::wait;
 use super::signals::{Borrowed, Watch};
-use super::sys::{self, Change};
+use super::sys;
 use crate::decide::signal::Ended;
 
 /// Runs `command` (a program, found on the PATH of `env`, and its arguments) to its end, and tells how it
@@ -36,24 +37,10 @@ pub fn run(
     let stopwatch = Stopwatch::start();
     let pid = child.spawn()?.id() as libc::pid_t;
     watch.adopt(pid);
-    let ended = wait(pid, &watch);
+    let ended = wait(pid, &watch, || {
+        // A signal interrupts the wait, and its handler has written to the wake pipe.
+        let _ = sys::poll(&[(watch.wake_fd(), libc::POLLIN)], -1);
+        watch.settle();
+    });
     Ok((ended, stopwatch.ms()))
-}
-
-fn wait(pid: libc::pid_t, watch: &Watch) -> Ended {
-    loop {
-        while !sys::has_changed(pid) {
-            // A signal interrupts the wait, and its handler has written to the wake pipe.
-            let _ = sys::poll(&[(watch.wake_fd(), libc::POLLIN)], -1);
-            watch.settle();
-        }
-        match sys::collect(pid) {
-            Change::Exited(code) => return Ended::Code(code),
-            Change::Killed(signal) => return Ended::Signal(signal),
-            Change::Stopped => {
-                sys::stop_self();
-                sys::kill(pid, libc::SIGCONT);
-            }
-        }
-    }
 }

@@ -141,7 +141,7 @@ pub fn run(request: &Request, watch: &Watch) -> io::Result<Ran> {
         }
     };
     watch.adopt(pid);
-    let ended = wait(pid, watch, &mut plumbing);
+    let ended = wait(pid, watch, || move_until_woken(watch, &mut plumbing));
     let ms = stopwatch.ms();
     for channel in plumbing.answer.iter_mut().chain(&mut plumbing.messages) {
         channel.drain();
@@ -249,12 +249,14 @@ fn start(request: &Request, plumbing: &Plumbing, watch: &Watch) -> io::Result<li
     }
 }
 
-fn wait(pid: libc::pid_t, watch: &Watch, plumbing: &mut Plumbing) -> Ended {
+/// Waits for the end of a child; `until_woken` returns after every signal. A child that is stopped stops
+/// this process too.
+pub(super) fn wait(pid: libc::pid_t, watch: &Watch, mut until_woken: impl FnMut()) -> Ended {
     loop {
         while !sys::has_changed(pid) {
             // Whatever was continued so far is running.
             signals::was_continued();
-            move_until_woken(watch, plumbing);
+            until_woken();
         }
         watch.release();
         match sys::collect(pid) {

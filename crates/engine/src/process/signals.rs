@@ -20,6 +20,9 @@ use super::sys;
 const FORWARDED: [c_int; 7] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGUSR1, libc::SIGUSR2, libc::SIGALRM];
 
+/// What else a [`Watch`] handles.
+const OTHERS: [c_int; 4] = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD, libc::SIGCONT];
+
 static CHILD: AtomicI32 = AtomicI32::new(0);
 static EARLY: AtomicU64 = AtomicU64::new(0);
 static RECEIVED: AtomicI32 = AtomicI32::new(0);
@@ -115,7 +118,6 @@ pub struct Borrowed {
 impl Borrowed {
     /// Remembers what a [`Watch`] will replace.
     pub fn take() -> Borrowed {
-        let others = [libc::SIGPIPE, libc::SIGXFSZ, libc::SIGCHLD];
         let remembered = |signal| {
             // SAFETY: asks only.
             let action = unsafe {
@@ -131,7 +133,7 @@ impl Borrowed {
             libc::sigprocmask(libc::SIG_SETMASK, std::ptr::null(), &mut mask);
             mask
         };
-        Borrowed { actions: FORWARDED.into_iter().chain(others).map(remembered).collect(), mask }
+        Borrowed { actions: FORWARDED.into_iter().chain(OTHERS).map(remembered).collect(), mask }
     }
 }
 

@@ -11,12 +11,12 @@
 //! | `rate.log` | TSV: epoch, quota, `fg` or `bg` | every gated call | `rate.log.lock`; an older shim's `rate.lock` folder is honoured | one `write` a slot, which is taken before the call is made |
 //! | `hold.env` | `key=value` | whoever met a rate limit, or waits | `hold.lock` | written aside and renamed |
 //! | `budget.log`, `quota.log`, `ratelimit.log` | TSV | the gate, the refresh, every shim | `NAME.log.lock` | as `observations.log` |
+//! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
 //! | file in `<project>/.claude/forge/cache` | format | written by | lock | why `kill -9` is safe |
 //! | --- | --- | --- | --- | --- |
 //! | `NAME.entry` | a header line, the key, the answer's exact bytes, a seal | every shim whose cacheable read succeeded | `lock` | written aside and renamed; a reader trusts the seal alone |
 //! | `lock` | `entries bytes` | whoever holds it | itself | counted before the entry is written: too high at worst, and then counted anew |
-//! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
 //! Rules: a reader accepts a torn last line and unknown trailing columns; nothing but a memo in
 //! a lock file is edited in place (append, or write aside and rename); folders are 700 and files 600 whatever

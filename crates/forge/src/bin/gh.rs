@@ -10,7 +10,8 @@ use std::ffi::{c_char, c_int};
 use engine::process::invocation::Invocation;
 
 /// The marker by which a shim on PATH is told from the real gh (`engine::process::find::MARKER`), in a
-/// well-formed ELF note: notes stand in a file's first bytes.
+/// well-formed ELF note: notes stand in a file's first bytes. On macOS `scripts/build.sh` sets it.
+#[cfg(not(target_os = "macos"))]
 #[repr(C)]
 struct Note {
     name_bytes: u32,
