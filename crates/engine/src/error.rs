@@ -13,6 +13,12 @@ pub enum Kind {
     State,
     /// The real `gh` cannot be found or started.
     NoGh,
+    /// Another process is at it.
+    Busy,
+    /// The queue does not carry this write.
+    NotQueued,
+    /// As many writes wait as may.
+    QueueFull,
 }
 
 impl Kind {
@@ -22,6 +28,9 @@ impl Kind {
             Kind::Usage => "EFORGE_USAGE",
             Kind::State => "EFORGE_STATE",
             Kind::NoGh => "EFORGE_NO_GH",
+            Kind::Busy => "EFORGE_BUSY",
+            Kind::NotQueued => "EFORGE_NOT_QUEUED",
+            Kind::QueueFull => "EFORGE_QUEUE_FULL",
         }
     }
 }
@@ -54,6 +63,22 @@ impl Error {
         Error { kind: Kind::NoGh, doing: what.into(), path: None, source: None }
     }
 
+    /// Another process is at it; `what` says which.
+    pub fn busy(what: impl Into<String>) -> Self {
+        Error { kind: Kind::Busy, doing: what.into(), path: None, source: None }
+    }
+
+    /// The queue does not carry this write; `what` is the reason, as a clause about it.
+    pub fn not_queued(what: impl Into<String>) -> Self {
+        Error { kind: Kind::NotQueued, doing: what.into(), path: None, source: None }
+    }
+
+    /// As many writes wait as may.
+    pub fn queue_full(max: u64) -> Self {
+        let doing = format!("the queue is full ({max} of {max} entries wait)");
+        Error { kind: Kind::QueueFull, doing, path: None, source: None }
+    }
+
     /// The kind of this failure.
     pub fn kind(&self) -> Kind {
         self.kind
@@ -67,7 +92,9 @@ impl Error {
     /// What the user can do about it, where there is something.
     pub fn hint(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::Usage => None,
+            Kind::Usage | Kind::NotQueued => None,
+            Kind::Busy => Some("wait for it to end"),
+            Kind::QueueFull => Some("replay or drop what waits, or raise BOB_FORGE_QUEUE_MAX"),
             Kind::State => Some("check the permissions of the folder, or point BOB_FORGE_STATE elsewhere"),
             Kind::NoGh => Some("install GitHub's gh, or put it on PATH behind the shim"),
         }

@@ -26,6 +26,7 @@
 //! - Ambient state (argv, environment, clock, terminals, working directory) is read once, in
 //!   [`process::invocation`], and passed on.
 
+mod checkpoint;
 pub mod decide;
 pub mod error;
 pub mod ops;

@@ -7,8 +7,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 pub mod budget;
+pub mod queue;
 
 use budget::Budget;
+use queue::Queue;
 
 /// `BOB_HOME`: where BoB is installed. Default `~/.claude`.
 pub const BOB_HOME: &str = "BOB_HOME";
@@ -136,6 +138,14 @@ pub const NAMES: &[&str] = &[
     budget::JOURNAL_AFTER,
     budget::DEADLINE,
     budget::SLEEP,
+    queue::QUEUE,
+    queue::QUEUE_MAX,
+    queue::ATTEMPTS,
+    queue::BATCH,
+    queue::SETTLE,
+    queue::REPLAY,
+    queue::SPACING_MS,
+    queue::REPLAY_SECONDS,
 ];
 
 /// How deep shims may be nested before the shim takes it for a loop (`CONTRACT` section 2).
@@ -176,6 +186,8 @@ pub struct Settings {
     pub cache_max_age_s: u64,
     /// The quota budget's own.
     pub budget: Budget,
+    /// The write queue's own.
+    pub queue: Queue,
     /// Names and values of variables that did not parse and fell back to their default.
     pub ignored: Vec<(&'static str, String)>,
 }
@@ -192,6 +204,7 @@ impl Settings {
             cache_enabled: reader.flag(CACHE, true),
             cache_max_age_s: reader.number(CACHE_MAX_AGE, 86_400),
             budget: Budget::read(&mut reader),
+            queue: Queue::read(&mut reader),
             ignored: reader.ignored,
         }
     }

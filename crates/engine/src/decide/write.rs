@@ -3,11 +3,14 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
+use serde::{Deserialize, Serialize};
+
 use super::argv::{self, Given, Named, Operand, Parsed, Place, Value};
 use super::repo::Target;
 
 /// The five kinds of write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum WriteKind {
     /// `issue create`.
     Create,
@@ -238,6 +241,11 @@ fn other_shorts(text: &OsStr, place: Place) -> Option<&OsStr> {
     let before = before.strip_suffix(b"=").unwrap_or(before);
     let (_, before) = before.split_last()?;
     (before.len() > 1 && !before.starts_with(b"--")).then(|| OsStr::from_bytes(before))
+}
+
+/// Judges a command line (without `gh` itself).
+pub fn judge_words(args: &[OsString]) -> Write {
+    judge(&super::argv::parse(args))
 }
 
 /// Judges a call.

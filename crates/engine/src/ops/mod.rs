@@ -12,7 +12,9 @@ pub mod budget;
 pub mod cache;
 pub mod health;
 pub mod measure;
+pub mod queue;
 pub mod record;
+pub mod replay;
 
 /// What a use case knows of the process it runs in, handed over by its front end.
 #[derive(Clone, Debug)]
@@ -31,7 +33,7 @@ impl Context {
     /// Reads the settings out of `env`. `now_s` is the time in epoch seconds, by default the clock's.
     pub fn new(env: Vec<(OsString, OsString)>, cwd: Option<PathBuf>, now_s: Option<u64>) -> Context {
         let settings = Settings::read(&|name: &str| find(&env, name));
-        Context { settings, env, cwd, clock: Clock::starting_at(now_s.unwrap_or_else(clock::now_s)) }
+        Context { settings, env, cwd, clock: now_s.map_or_else(Clock::now, Clock::starting_at) }
     }
 }
 
@@ -49,19 +51,34 @@ fn find(env: &[(OsString, OsString)], name: &str) -> Option<OsString> {
 /// goes on, and it goes on evenly when somebody sets the machine's clock meanwhile.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    start_s: u64,
+    start_ms: u64,
     since: Stopwatch,
 }
 
 impl Clock {
     /// A clock that shows `now_s` now.
     pub fn starting_at(now_s: u64) -> Clock {
-        Clock { start_s: now_s, since: Stopwatch::start() }
+        Clock { start_ms: now_s.saturating_mul(1_000), since: Stopwatch::start() }
+    }
+
+    /// A clock that shows the time.
+    pub fn now() -> Clock {
+        Clock { start_ms: clock::now_ms(), since: Stopwatch::start() }
+    }
+
+    /// The time in milliseconds since the epoch.
+    pub fn now_ms(&self) -> u64 {
+        self.start_ms.saturating_add(self.since.ms())
+    }
+
+    /// Milliseconds since it was read.
+    pub fn elapsed_ms(&self) -> u64 {
+        self.since.ms()
     }
 
     /// The time in epoch seconds.
     pub fn now_s(&self) -> u64 {
-        self.start_s.saturating_add(self.since.ms() / 1_000)
+        self.now_ms() / 1_000
     }
 }
 

@@ -108,11 +108,11 @@ fn run(
 }
 
 /// What a reader has read so far comes in pieces; its end is the end of the stream.
-type Reader = Receiver<Vec<u8>>;
+pub(super) type Reader = Receiver<Vec<u8>>;
 
 /// Two pipes are read by two short-lived threads: this is no hot path, and a full pipe would stop
 /// the child.
-fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> Reader {
+pub(super) fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> Reader {
     let (send, receive) = channel();
     std::thread::spawn(move || {
         let mut pipe = pipe.map(|pipe| pipe.take(OUTPUT_MAX));
@@ -156,7 +156,7 @@ fn end(child: &mut Child) -> io::Result<()> {
 
 /// The child has ended: its output is complete, unless a grandchild keeps the pipe open; then what came
 /// until now is all that counts.
-fn collect(reader: Reader) -> Vec<u8> {
+pub(super) fn collect(reader: Reader) -> Vec<u8> {
     let mut bytes = Vec::new();
     while let Ok(piece) = reader.recv_timeout(Duration::from_millis(200)) {
         bytes.extend_from_slice(&piece);
@@ -164,7 +164,7 @@ fn collect(reader: Reader) -> Vec<u8> {
     bytes
 }
 
-fn wait_at_most(child: &mut Child, timeout: Duration, since: &Stopwatch) -> io::Result<bool> {
+pub(super) fn wait_at_most(child: &mut Child, timeout: Duration, since: &Stopwatch) -> io::Result<bool> {
     let mut pause_ms = 1;
     while child.try_wait()?.is_none() {
         // A signal that asked this process to end ends its child's time as well.

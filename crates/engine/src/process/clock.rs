@@ -19,6 +19,18 @@ pub fn now_ms() -> u64 {
     now_ns() / 1_000_000
 }
 
+/// Waits, but not past a signal that asks this process to end.
+pub fn pause_ms(ms: u64) {
+    const STEP_MS: u64 = 50;
+    let stopwatch = Stopwatch::start();
+    while super::signals::received().is_none() {
+        match ms.saturating_sub(stopwatch.ms()) {
+            0 => return,
+            left => std::thread::sleep(std::time::Duration::from_millis(left.min(STEP_MS))),
+        }
+    }
+}
+
 /// Measures one call on the monotonic clock, so that a clock set meanwhile does not show.
 #[derive(Clone, Copy, Debug)]
 pub struct Stopwatch(Instant);

@@ -44,6 +44,15 @@ pub fn any_gh(path: Option<&OsStr>) -> Option<PathBuf> {
     programs(path?).next().map(|(program, _)| program)
 }
 
+/// The first program `name` on `path` that can be run; empty and relative entries are passed over.
+pub fn on_path(name: &str, path: Option<&OsStr>) -> Option<PathBuf> {
+    let folders = path?.as_bytes().split(|b| *b == b':').filter(|f| f.starts_with(b"/"));
+    let mut found = folders.map(|folder| Path::new(OsStr::from_bytes(folder)).join(name));
+    found.find(|candidate| {
+        std::fs::metadata(candidate).is_ok_and(|found| found.is_file() && found.mode() & 0o111 != 0)
+    })
+}
+
 /// The first `gh` on `path` behind the folder `own`, a shim as good as any; where `own` is not on it, the
 /// first that does not lie in `own`.
 pub fn gh_behind(path: Option<&OsStr>, own: &Path) -> Option<PathBuf> {

@@ -11,6 +11,7 @@ pub mod exit;
 pub mod find;
 pub mod foreground;
 pub mod invocation;
+pub mod job;
 pub mod kernel;
 pub mod recorder;
 pub mod run;

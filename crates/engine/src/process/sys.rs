@@ -275,6 +275,30 @@ pub fn spawn_ignoring_sigchld(
     }
 }
 
+/// Lets a child keep `fd`, which is closed in every other, and end when this process does: a killed
+/// parent must not leave a child behind that goes on without anybody to hear its answer.
+pub fn live_under(command: &mut std::process::Command, fd: RawFd) {
+    use std::os::unix::process::CommandExt;
+    // SAFETY: the closure makes plain system calls only, which are allowed between fork and exec.
+    unsafe {
+        command.pre_exec(move || {
+            check(libc::fcntl(fd, libc::F_SETFD, 0))?;
+            end_with_parent();
+            Ok(())
+        });
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn end_with_parent() {
+    // SAFETY: no pointers.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}
+
+/// Elsewhere the inherited lock alone keeps a second replay waiting.
+#[cfg(not(target_os = "linux"))]
+fn end_with_parent() {}
+
 /// Becomes `program`; returns only with the reason why not.
 pub fn exec(program: &CStr, argv: &Block, env: &Block) -> io::Error {
     // SAFETY: NULL-terminated arrays of NUL-terminated strings.

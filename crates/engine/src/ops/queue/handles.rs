@@ -1,0 +1,60 @@
+//! Handles in a command line: `BOB-Q3` stands for the issue that queued create 3 makes.
+
+use std::ffi::OsString;
+
+use super::View;
+use crate::decide::entry::{self, Status, number_in_url};
+use crate::decide::journal::number_of;
+use crate::decide::queued::handle_in;
+use crate::store::queue::{Loaded, Log};
+
+/// A command line with its handles resolved, and those that could not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The words; a handle that has landed is its number.
+    pub args: Vec<OsString>,
+    /// Whether any word was changed.
+    pub is_changed: bool,
+    /// Handles whose create still waits.
+    pub waiting: Vec<u32>,
+    /// Handles whose create will not land, and why.
+    pub lost: Vec<(u32, String)>,
+}
+
+/// Whether any word is a handle: asked of every call, so it looks at nothing else.
+pub fn any_handle(args: &[OsString]) -> bool {
+    args.iter().any(|word| word.to_str().is_some_and(|word| word.contains("BOB-Q") && handle_in(word).is_some()))
+}
+
+/// Resolves the words of a command line that are exactly a handle (#1750).
+pub fn resolve_words(view: &View, args: &[OsString]) -> Resolved {
+    let mut resolved =
+        Resolved { args: args.to_vec(), is_changed: false, waiting: Vec::new(), lost: Vec::new() };
+    for word in &mut resolved.args {
+        let Some(seq) = word.to_str().and_then(handle_in) else { continue };
+        if let Some(number) = view.number(seq) {
+            *word = number.to_string().into();
+            resolved.is_changed = true;
+            continue;
+        }
+        match view.loaded.found.iter().find(|found| found.seq == seq) {
+            Some(found) if found.is_ours() => resolved.waiting.push(seq),
+            Some(found) => {
+                let status = found.entry().map_or("no entry any more", |entry| entry.status.as_str());
+                resolved.lost.push((seq, format!("{} is {status}", entry::id(seq))));
+            }
+            None => resolved.lost.push((seq, format!("there is no {}", entry::id(seq)))),
+        }
+    }
+    resolved
+}
+
+/// The number a handle stands for: from the log, or from the entry's own record.
+pub(super) fn number(loaded: &Loaded, log: &Log, seq: u32) -> Option<u64> {
+    number_of(&log.lines, seq).or_else(|| {
+        let found = loaded.found.iter().find(|found| found.seq == seq)?;
+        let record = found.record.as_ref().ok().filter(|record| record.is_sealed)?;
+        let landed = record.entry.status == Status::Delivered;
+        landed.then(|| record.entry.result.as_deref().and_then(number_in_url))?
+    })
+}

@@ -1,0 +1,139 @@
+//! The real gh, as replay runs it: from the project's root, without `GH_REPO`, each call an observation.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::decide::plan::{GhEnv, plan};
+use crate::decide::reach::reach;
+use crate::decide::entry::Reach;
+use crate::decide::signal::{Ended, Signal, classify};
+use crate::ops::Context;
+use crate::ops::record::{Call, record};
+use crate::process::capture::{Captured, Environment};
+use crate::process::job::Job;
+use crate::settings;
+
+/// How long one call may take: gh itself has no limit, and a server that hangs must not hang us.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Variables that would change what a delivered write does, or make gh wait for somebody.
+const REMOVED: &[&str] = &[
+    "GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "GH_PAGER", "PAGER", "GH_EDITOR", "GIT_EDITOR", "VISUAL",
+    "EDITOR", "GH_BROWSER", "BROWSER", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_NAMESPACE",
+];
+
+const ADDED: &[(&str, &str)] = &[
+    ("GH_PROMPT_DISABLED", "1"),
+    ("GH_NO_UPDATE_NOTIFIER", "1"),
+    ("NO_COLOR", "1"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+];
+
+/// The real gh and what its children get.
+#[derive(Debug)]
+pub(super) struct Gh<'a> {
+    context: &'a Context,
+    program: PathBuf,
+    env: Environment,
+    root: PathBuf,
+}
+
+/// One answer.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) signal: Signal,
+    pub(super) reach: Reach,
+    pub(super) stdout: Vec<u8>,
+    /// The first line of what gh said when it failed.
+    pub(super) why: String,
+    pub(super) started_ms: u64,
+    pub(super) ended_ms: u64,
+}
+
+impl<'a> Gh<'a> {
+    pub(super) fn new(context: &'a Context, program: PathBuf, root: &Path) -> Gh<'a> {
+        Gh { context, program, env: Environment::Given(scrubbed(&context.env)), root: root.to_path_buf() }
+    }
+
+    /// Runs gh; a gh that cannot be started is the machine's trouble and counts as `net`.
+    pub(super) fn run(&self, argv: &[String], stdin: Option<&[u8]>, several: bool, under: Option<&File>) -> Answer {
+        let args: Vec<OsString> = argv.iter().map(OsString::from).collect();
+        let started_ms = self.context.clock.now_ms();
+        let (env, cwd) = (&self.env, Some(self.root.as_path()));
+        let job = Job { program: &self.program, args: &args, env, cwd, stdin, timeout: TIMEOUT, under };
+        let captured = match job.run() {
+            Ok(captured) => captured,
+            Err(e) => return Answer::not_started(started_ms, &e.to_string()),
+        };
+        let outcome = classify(captured.ended, &captured.stderr, &args);
+        let ended_ms = self.context.clock.now_ms();
+        // What is recorded or not changes nothing for the write.
+        let gh_env = GhEnv::default();
+        let call = Call { plan: &plan(&args, &gh_env), ended: captured.ended, ms: captured.ms, outcome, now_s: ended_ms / 1_000 };
+        let _ = record(call, self.context, Some(&self.root));
+        Answer {
+            // A child that was ended, by us or by anybody, says that there was no answer.
+            signal: if matches!(captured.ended, Ended::Signal(_)) { Signal::Net } else { outcome.signal },
+            reach: if captured.ended == Ended::Code(0) {
+                Reach::Perhaps
+            } else {
+                reach(captured.ended, &captured.stderr, several)
+            },
+            why: why(&captured),
+            stdout: captured.stdout,
+            started_ms,
+            ended_ms,
+        }
+    }
+
+    /// Whether the forge answers at all: `gh api rate_limit`, which costs no quota.
+    pub(super) fn answers(&self) -> bool {
+        self.run(&["api".into(), "rate_limit".into()], None, false, None).signal == Signal::Ok
+    }
+}
+
+impl Answer {
+    fn not_started(at_ms: u64, why: &str) -> Answer {
+        Answer {
+            signal: Signal::Net,
+            reach: Reach::Nothing,
+            stdout: Vec::new(),
+            why: format!("gh cannot be started: {why}"),
+            started_ms: at_ms,
+            ended_ms: at_ms,
+        }
+    }
+
+    /// The last line of its output: the URL that gh prints for a create and for a comment.
+    pub(super) fn url(&self) -> String {
+        let text = String::from_utf8_lossy(&self.stdout);
+        text.lines().rev().find(|line| line.starts_with("http")).unwrap_or_default().trim().to_string()
+    }
+}
+
+fn why(captured: &Captured) -> String {
+    if captured.timed_out {
+        return format!("no answer within {}s", TIMEOUT.as_secs());
+    }
+    let text = String::from_utf8_lossy(&captured.stderr);
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    match (line.is_empty(), captured.ended) {
+        (false, _) => line.chars().take(300).collect(),
+        (true, Ended::Code(code)) => format!("gh ended with exit code {code}"),
+        (true, Ended::Signal(signal)) => format!("gh was ended by signal {signal}"),
+    }
+}
+
+fn scrubbed(env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
+    let is_removed = |name: &OsStr| {
+        REMOVED.iter().any(|removed| name == *removed)
+            || name.to_str().is_some_and(|name| name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_"))
+            || ADDED.iter().any(|(added, _)| name == *added)
+            || name == settings::DEPTH
+    };
+    let kept = env.iter().filter(|(name, _)| !is_removed(name)).cloned();
+    kept.chain(ADDED.iter().map(|(name, value)| (name.into(), value.into()))).collect()
+}
