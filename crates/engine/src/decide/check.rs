@@ -44,7 +44,9 @@ pub struct Passed {
 /// Why it is refused, as a clause about it.
 pub fn check(entry: &Entry, facts: &Facts) -> Result<Passed, String> {
     if let Some(file) = facts.tracked {
-        return Err(format!("git tracks {file}: it came with a commit, not from a failed write on this machine"));
+        return Err(format!(
+            "git tracks {file}: it came with a commit, not from a failed write on this machine"
+        ));
     }
     names_agree(entry, facts.seq)?;
     let (queued, action) = command(entry)?;
@@ -109,7 +111,9 @@ fn repo(entry: &Entry, facts: &Facts) -> Result<Repo, String> {
 fn body(entry: &Entry, action: &Action, facts: &Facts) -> Result<(), String> {
     let outside = "its body file is outside its own folder";
     let named = match action.body() {
-        None if entry.body_file.is_some() => return Err("it names a body file that its command does not use".into()),
+        None if entry.body_file.is_some() => {
+            return Err("it names a body file that its command does not use".into());
+        }
         None => {
             return match entry.key == facts.key || facts.is_accepted {
                 true => Ok(()),

@@ -199,7 +199,10 @@ mod tests {
         for text in ["", "0", "-3", "q", "x3", "1000000", "3 ", "99999999999"] {
             assert_eq!(parse_id(text), None, "{text}");
         }
-        assert_eq!((parse_handle("BOB-Q12"), id(12), handle(12)), (Some(12), "q000012".into(), "BOB-Q12".into()));
+        assert_eq!(
+            (parse_handle("BOB-Q12"), id(12), handle(12)),
+            (Some(12), "q000012".into(), "BOB-Q12".into())
+        );
         for text in ["BOB-Q", "BOB-Q0", "BOB-Q01", "bob-q1", "BOB-Q1x", " BOB-Q1", "BOB-Q1000000"] {
             assert_eq!(parse_handle(text), None, "{text}");
         }

@@ -228,9 +228,8 @@ pub fn command(
     repo: &Repo,
     resolve: &dyn Fn(u32) -> Option<u64>,
 ) -> Option<Command> {
-    let issue = |verb: &str| -> Option<Vec<String>> {
-        Some(vec!["issue".into(), verb.into(), number?.to_string()])
-    };
+    let issue =
+        |verb: &str| -> Option<Vec<String>> { Some(vec!["issue".into(), verb.into(), number?.to_string()]) };
     let (mut argv, text) = match step {
         Step::Create => (vec!["issue".to_string(), "create".to_string()], None),
         Step::Extras => {
@@ -256,7 +255,8 @@ pub fn command(
         }
     }
     argv.extend(["--repo".into(), repo.to_string()]);
-    let feeds = text.is_some() || (queued.body_word.is_some() && matches!(step, Step::Create | Step::Comment | Step::Edit));
+    let feeds = text.is_some()
+        || (queued.body_word.is_some() && matches!(step, Step::Create | Step::Comment | Step::Edit));
     if feeds {
         argv.extend(["--body-file".into(), "-".into()]);
     }

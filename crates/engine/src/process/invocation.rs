@@ -75,3 +75,19 @@ impl Invocation {
 pub fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
+
+/// Everything on standard input.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_stdin() -> std::io::Result<Vec<u8>> {
+    let (mut all, mut chunk) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        match sys::read(0, &mut chunk) {
+            Ok(0) => return Ok(all),
+            Ok(n) => all.extend_from_slice(&chunk[..n]),
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+}

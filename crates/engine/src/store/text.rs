@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
 /// A plain file's bytes, at most `limit` of them. A pipe in its place is not waited for: what it held has
@@ -17,13 +17,13 @@ pub fn plain_file(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Whether a path leads to something that can be read only once (`<(…)`, `/dev/stdin`).
-pub fn is_a_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir())
+/// Whether a path leads to a pipe, whose text can be read only once (`<(…)`, `/dev/stdin`).
+pub fn is_a_pipe(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
 }
 
-/// Reads a stream to its end.
-pub fn read_stream(path: &Path) -> io::Result<Vec<u8>> {
+/// Reads a pipe to its end.
+pub fn read_pipe(path: &Path) -> io::Result<Vec<u8>> {
     fs::read(path)
 }
 

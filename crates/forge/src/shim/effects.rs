@@ -45,6 +45,12 @@ pub fn become_gh(invocation: &Invocation, gh: &Path, depth: u32) -> ! {
     exit::end_as(Ended::Code(CANNOT_RUN))
 }
 
+/// Ends this process: gh cannot be started, and becoming it would lose what was read for it.
+pub fn cannot_run(gh: &Path) -> ! {
+    exit::say(&format!("gh: cannot run {}", gh.display()));
+    exit::end_as(Ended::Code(CANNOT_RUN))
+}
+
 /// Ends this process as a shell does that finds no gh, with one line.
 pub fn refuse(complaint: &str) -> ! {
     exit::say(&format!("gh: {complaint}"));

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use engine::decide::plan::Plan;
-use engine::decide::signal::{Outcome, Signal};
+use engine::decide::signal::{Ended, Outcome, Signal};
 use engine::ops::cache::{self, Asked, Came};
 use engine::process::invocation::{Invocation, Stderr, variable};
 use engine::process::run::{Hold, Ran, answer_without};
@@ -59,17 +59,17 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Ends this process as gh ended, or with what was known last.
-    pub fn end(self, outcome: Option<Outcome>, ran: Ran) -> ! {
+    /// Shows what gh said, or what was known last. Says how this process ends.
+    pub fn reply(self, ran: Ran, outcome: Option<Outcome>) -> Ended {
         let reply = self.asked.zip(outcome).and_then(|(asked, outcome)| {
             let said = ran.said();
             let (answer, has_flowed, now_ns) = (ran.answer(), ran.has_flowed(), clock::now_ns());
             let came = Came { signal: outcome.signal, answer, said: &said, has_flowed, now_ns };
             shielded(|| asked.conclude(came)).flatten()
         });
-        exit::end_as(match reply {
+        match reply {
             None => ran.show(),
             Some(reply) => ran.replace(&reply.answer, &reply.marker),
-        })
+        }
     }
 }

@@ -12,6 +12,7 @@ use engine::process::{exit, sleep};
 use engine::settings::Settings;
 
 use super::effects::shielded;
+use super::queue::Spool;
 
 /// The budget's side of one call; nothing at all for a call that is never gated.
 pub struct Gate<'a> {
@@ -21,16 +22,22 @@ pub struct Gate<'a> {
 
 impl<'a> Gate<'a> {
     /// A gate for this call.
-    pub fn new(invocation: &Invocation, plan: &'a Plan, gh: &'a Path, watch: &'a Watch) -> Gate<'a> {
+    pub fn new(
+        invocation: &Invocation,
+        plan: &'a Plan,
+        gh: &'a Path,
+        watch: &'a Watch,
+        spool: &'a Spool,
+    ) -> Gate<'a> {
         let streams = invocation.streams;
         let terminal = streams.stdin_is_terminal && streams.stderr == Stderr::Terminal;
-        let calling = Calling { plan, gh, terminal, captured_stdin: false };
+        let calling = Calling { plan, gh, terminal, captured_stdin: spool.stdin().is_some() };
         let found = shielded(|| {
             let settings = Settings::read(&variable);
             (Turn::new(calling, &settings), settings.budget.sleep)
         });
         let (turn, program) = found.unwrap_or_default();
-        Gate { turn, waiting: Waiting { watch, program } }
+        Gate { turn, waiting: Waiting { watch, program, spool } }
     }
 
     /// Returns when the call may go; false when its caller gives up before that. Ends this process when it
@@ -74,6 +81,7 @@ impl<'a> Gate<'a> {
 struct Waiting<'a> {
     watch: &'a Watch,
     program: Option<std::ffi::OsString>,
+    spool: &'a Spool,
 }
 
 impl Around for Waiting<'_> {
@@ -82,9 +90,14 @@ impl Around for Waiting<'_> {
     }
 
     fn sleep(&mut self, ms: u64) -> sleep::Slept {
-        sleep::sleep(self.watch, ms, self.program.as_deref())
+        let slept = sleep::sleep(self.watch, ms, self.program.as_deref());
+        if matches!(slept, sleep::Slept::Interrupted(_)) {
+            self.spool.promise_journalled();
+        }
+        slept
     }
 
-    // A write that can be spooled is spooled here, before its wait.
-    fn before_wait(&mut self, _wait_s: u64) {}
+    fn before_wait(&mut self, _wait_s: u64) {
+        self.spool.journal();
+    }
 }

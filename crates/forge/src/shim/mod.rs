@@ -7,6 +7,7 @@
 mod effects;
 mod fall_back;
 mod gate;
+mod queue;
 mod recorder;
 
 use std::path::Path;
@@ -14,14 +15,15 @@ use std::path::Path;
 use engine::decide::plan::{GhEnv, Kind, Plan, plan};
 use engine::decide::signal::{Outcome, classify};
 use engine::ops::record::{Call, record};
-use engine::process::clock;
 use engine::process::invocation::{Invocation, variable};
 use engine::process::run::{Ran, Request, run};
 use engine::process::signals::Watch;
+use engine::process::{clock, exit};
 
 use effects::{become_gh, depth, real_gh, shielded};
 use fall_back::Reading;
 use gate::Gate;
+use queue::Spool;
 
 /// Carries one call through and ends this process as gh ended.
 pub fn carry(invocation: &Invocation) -> ! {
@@ -40,28 +42,45 @@ fn judge(invocation: &Invocation) -> Plan {
 }
 
 fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
-    let Ok(signals) = Watch::install() else { become_gh(invocation, gh, depth) };
+    let spool = Spool::take(invocation, plan);
+    let Ok(signals) = Watch::install() else { give_up(&spool, invocation, gh, depth) };
+    spool.queue_behind();
     let mut reading = Reading::new(invocation, plan);
-    let mut gate = Gate::new(invocation, plan, gh, &signals);
+    let mut gate = Gate::new(invocation, plan, gh, &signals, &spool);
     let request = Request {
         program: gh,
-        argv: &invocation.argv,
+        argv: spool.argv(),
         depth,
         streams: invocation.streams,
-        hold: reading.hold(gate.hold(plan)),
-        stdin: None,
+        hold: spool.hold(reading.hold(gate.hold(plan))),
+        stdin: spool.stdin(),
     };
     loop {
         if !gate.pass() {
             reading.instead(&signals);
+            spool.instead();
         }
+        spool.take_back();
         reading.start();
-        let Ok(ran) = run(&request, &signals) else { become_gh(invocation, gh, depth) };
+        let Ok(ran) = run(&request, &signals) else { give_up(&spool, invocation, gh, depth) };
         let outcome = shielded(|| learn(invocation, plan, &ran));
+        spool.attempted(&ran);
         if !gate.again(outcome.as_ref(), &ran) {
-            reading.end(outcome, ran)
+            let ended =
+                if spool.is_write() { spool.reply(ran, outcome) } else { reading.reply(ran, outcome) };
+            spool.explain_handles(outcome);
+            queue::drain_after(invocation, outcome);
+            exit::end_as(ended)
         }
         ran.discard();
+    }
+}
+
+/// gh could not be started: this process becomes it, unless it has read what gh would have to read.
+fn give_up(spool: &Spool, invocation: &Invocation, gh: &Path, depth: u32) -> ! {
+    match spool.stdin() {
+        Some(_) => effects::cannot_run(gh),
+        None => become_gh(invocation, gh, depth),
     }
 }
 

@@ -107,12 +107,12 @@ fn repo(context: &Context, args: &[OsString], action: &Action) -> Result<Repo> {
     let named = action.on().and_then(|issue| issue.target.repo());
     match gh_would_pick(flag, named, &env, &checkout.remotes, &checkout.known_hosts) {
         Some(picked) if picked == *origin => Ok(origin.clone()),
-        Some(picked) => Err(Error::not_queued(format!(
-            "it is for {picked}, and this checkout's origin is {origin}"
-        ))),
-        None => Err(Error::not_queued(format!(
-            "it is not known to be for this checkout's origin ({origin})"
-        ))),
+        Some(picked) => {
+            Err(Error::not_queued(format!("it is for {picked}, and this checkout's origin is {origin}")))
+        }
+        None => {
+            Err(Error::not_queued(format!("it is not known to be for this checkout's origin ({origin})")))
+        }
     }
 }
 

@@ -127,7 +127,8 @@ fn problems(view: &View) -> Vec<Problem> {
 fn line(depth: usize, problems: &[Problem]) -> (Option<String>, Option<&'static str>) {
     let waiting = (depth > 0).then(|| format!("{depth} pending"));
     let stuck = problems.first().map(|first| {
-        let more = if problems.len() > 1 { format!(", and {} more", problems.len() - 1) } else { String::new() };
+        let more =
+            if problems.len() > 1 { format!(", and {} more", problems.len() - 1) } else { String::new() };
         format!("{} set aside ({} {}: {}{more})", problems.len(), first.id, first.status, first.reason)
     });
     let colour = if stuck.is_some() { Some("red") } else { waiting.as_ref().map(|_| "yellow") };
@@ -148,7 +149,8 @@ fn notes(view: &View, depth: usize) -> Vec<String> {
         notes.push(format!("replay.log {trouble}"));
     }
     if view.log.bad_lines > 0 {
-        notes.push(format!("{} line(s) of replay.log are not this machine's, or damaged", view.log.bad_lines));
+        notes
+            .push(format!("{} line(s) of replay.log are not this machine's, or damaged", view.log.bad_lines));
     }
     notes
 }

@@ -23,7 +23,8 @@ pub struct Resolved {
 
 /// Whether any word is a handle: asked of every call, so it looks at nothing else.
 pub fn any_handle(args: &[OsString]) -> bool {
-    args.iter().any(|word| word.to_str().is_some_and(|word| word.contains("BOB-Q") && handle_in(word).is_some()))
+    args.iter()
+        .any(|word| word.to_str().is_some_and(|word| word.contains("BOB-Q") && handle_in(word).is_some()))
 }
 
 /// Resolves the words of a command line that are exactly a handle (#1750).

@@ -108,15 +108,59 @@ pub fn spool(context: &Context, ready: &Ready, signal: Option<&str>, live: Optio
         session: &session,
         now_s: context.clock.now_s(),
     };
-    let (entry, depth) = queue.add(&draft, context.settings.queue.max).map_err(|not_added| match not_added {
-        NotAdded::Full { max } => Error::queue_full(max),
-        NotAdded::NumbersUsedUp => Error::not_queued("the queue has given out all of its numbers"),
-        NotAdded::Io(e) => cannot(e),
-    })?;
+    let (entry, depth) =
+        queue.add(&draft, context.settings.queue.max).map_err(|not_added| match not_added {
+            NotAdded::Full { max } => Error::queue_full(max),
+            NotAdded::NumbersUsedUp => Error::not_queued("the queue has given out all of its numbers"),
+            NotAdded::Io(e) => cannot(e),
+        })?;
     let Repo { host, owner, name } = &ready.repo;
     let url = |handle: &String| format!("https://{host}/{owner}/{name}/issues/{handle}");
     let handle_url = entry.handle.as_ref().map(url);
     Ok(Spooled { entry, depth, handle_url })
+}
+
+/// What became of a write that was queued before a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// It is out of the queue again.
+    Taken,
+    /// A replay has delivered it; its URL.
+    Delivered(String),
+    /// It stays in the queue: a replay is sending it, or an attempt of one may have got through.
+    Waits,
+}
+
+/// Takes a write out of the queue again, to be sent live.
+///
+/// # Errors
+/// The files cannot be read or written; then it stays queued.
+pub fn take_back(context: &Context, seq: u32) -> Result<TakenBack> {
+    let place = place(context)?;
+    let io = |e| failed("change the queue", &place, e);
+    let Some(queue) = open(&place)? else { return Ok(TakenBack::Taken) };
+    let lock = queue.lock().map_err(io)?;
+    let Ok(record) = queue.record(seq) else { return Ok(TakenBack::Waits) };
+    let entry = record.entry;
+    match entry.status {
+        Status::Delivered => return Ok(TakenBack::Delivered(entry.result.unwrap_or_default())),
+        Status::Pending => {}
+        _ => return Ok(TakenBack::Waits),
+    }
+    let lines = queue.log().map_err(|unfit| io(unfit.into()))?.lines;
+    let is_touched = |step: &Step| {
+        let history = history(&entry, *step, &lines);
+        history.open.is_some() || history.done.is_some()
+    };
+    if Step::ALL.iter().any(is_touched) {
+        return Ok(TakenBack::Waits);
+    }
+    queue
+        .append(&lock, &[ended(context, seq, Status::Dropped, "taken back, to be sent live")])
+        .map_err(io)?;
+    queue.spend(&lock, seq).map_err(io)?;
+    queue.unmark_if_drained(&lock).map_err(io)?;
+    Ok(TakenBack::Taken)
 }
 
 /// The queue as one reading found it.
@@ -196,7 +240,9 @@ impl View {
         const AGE_S: u64 = 60;
         let Some(queue) = &self.queue else { return Vec::new() };
         let is_old = |seq: &u32| {
-            queue.orphan_since(*seq).is_none_or(|since| since.saturating_add(AGE_S) < now_s || since > now_s + AGE_S)
+            queue
+                .orphan_since(*seq)
+                .is_none_or(|since| since.saturating_add(AGE_S) < now_s || since > now_s + AGE_S)
         };
         self.loaded.orphans.iter().copied().filter(is_old).collect()
     }
@@ -228,10 +274,8 @@ pub fn show(context: &Context, id: &str) -> Result<Shown> {
     let none = || Error::usage(format!("there is no entry {}", entry::id(seq)));
     let queue = view.queue.as_ref().ok_or_else(none)?;
     let found = view.loaded.found.iter().find(|found| found.seq == seq).ok_or_else(none)?;
-    let record = found
-        .record
-        .clone()
-        .map_err(|why| Error::usage(format!("{}: its file {why}", entry::id(seq))))?;
+    let record =
+        found.record.clone().map_err(|why| Error::usage(format!("{}: its file {why}", entry::id(seq))))?;
     let body = queue.body(seq).map_err(|unfit| unfit.to_string());
     Ok(Shown { entry: record.entry, body, is_sealed: record.is_sealed })
 }
@@ -284,7 +328,10 @@ fn drop_what_is_no_entry(
         return Ok(Err(none()));
     }
     queue.spend(lock, seq)?;
-    Ok(Err(Error::usage(format!("{} was no whole entry (its file {why}); its remains are gone", entry::id(seq)))))
+    Ok(Err(Error::usage(format!(
+        "{} was no whole entry (its file {why}); its remains are gone",
+        entry::id(seq)
+    ))))
 }
 
 /// Whether an attempt is on its way: written down, and no outcome yet.
@@ -332,8 +379,9 @@ pub fn busy_text(pid: Option<u32>) -> String {
 /// # Errors
 /// `EFORGE_USAGE` for what is no handle, or outside a checkout.
 pub fn resolve(context: &Context, word: &str) -> Result<Option<u64>> {
-    let seq = handle_in(word)
-        .ok_or_else(|| Error::usage(format!("{word:?} is no handle: it is BOB-Q3 or the URL that ends in it")))?;
+    let seq = handle_in(word).ok_or_else(|| {
+        Error::usage(format!("{word:?} is no handle: it is BOB-Q3 or the URL that ends in it"))
+    })?;
     Ok(view(context)?.number(seq))
 }
 

@@ -197,7 +197,10 @@ impl Delivery<'_, '_> {
                 let why = format!("the forge does not show {}: {why}", self.target(entry));
                 self.use_up(entry, why, false)
             }
-            _ => Ok(Stepped::Came(Came::Stop(format!("the forge could not be read ({}): {why}", signal.as_str())))),
+            _ => Ok(Stepped::Came(Came::Stop(format!(
+                "the forge could not be read ({}): {why}",
+                signal.as_str()
+            )))),
         }
     }
 
@@ -209,7 +212,10 @@ impl Delivery<'_, '_> {
         self.run.look = Some(look);
         if let Err(no_answer) = repo {
             let repo = &self.passed.repo;
-            return Ok(Stepped::Came(Came::Stop(format!("the forge does not show {repo}: {}", no_answer.why))));
+            return Ok(Stepped::Came(Came::Stop(format!(
+                "the forge does not show {repo}: {}",
+                no_answer.why
+            ))));
         }
         if entry.target.is_none() {
             return self.use_up(entry, format!("gh {} failed: {why}", entry.kind.as_str()), false);
@@ -230,7 +236,8 @@ impl Delivery<'_, '_> {
     fn send(&mut self, entry: &Entry, step: Step) -> io::Result<Stepped> {
         let resolve = |seq: u32| self.run.number(seq);
         let repo = &self.passed.repo;
-        let Some(command) = queued::command(&self.passed.queued, step, self.number(entry), repo, &resolve) else {
+        let Some(command) = queued::command(&self.passed.queued, step, self.number(entry), repo, &resolve)
+        else {
             let why = "it names an issue that nobody knows the number of".to_string();
             return self.run.set_aside(entry, Status::Skipped, why).map(Stepped::Came);
         };
@@ -283,7 +290,14 @@ impl Delivery<'_, '_> {
         Ok(true)
     }
 
-    fn failed(&mut self, entry: &Entry, step: Step, signal: Signal, reach: Reach, why: &str) -> io::Result<Stepped> {
+    fn failed(
+        &mut self,
+        entry: &Entry,
+        step: Step,
+        signal: Signal,
+        reach: Reach,
+        why: &str,
+    ) -> io::Result<Stepped> {
         let attempts_max = self.run.context.settings.queue.attempts_max;
         let mut after = replay::after(step, signal, reach, entry.attempts, attempts_max);
         if after == After::Look {
@@ -307,7 +321,10 @@ impl Delivery<'_, '_> {
         let told = format!("gh {} failed ({}): {why}", entry.kind.as_str(), signal.as_str());
         let told = match (step, self.number(entry)) {
             (Step::Extras, Some(number)) => {
-                format!("the issue exists ({}), but not all of it could be set: {told}", self.issue_url(number))
+                format!(
+                    "the issue exists ({}), but not all of it could be set: {told}",
+                    self.issue_url(number)
+                )
             }
             _ => told,
         };

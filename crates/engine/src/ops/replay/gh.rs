@@ -5,9 +5,9 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::decide::entry::Reach;
 use crate::decide::plan::{GhEnv, plan};
 use crate::decide::reach::reach;
-use crate::decide::entry::Reach;
 use crate::decide::signal::{Ended, Signal, classify};
 use crate::ops::Context;
 use crate::ops::record::{Call, record};
@@ -20,9 +20,26 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Variables that would change what a delivered write does, or make gh wait for somebody.
 const REMOVED: &[&str] = &[
-    "GH_REPO", "GH_DEBUG", "DEBUG", "GH_FORCE_TTY", "GH_PAGER", "PAGER", "GH_EDITOR", "GIT_EDITOR", "VISUAL",
-    "EDITOR", "GH_BROWSER", "BROWSER", "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR",
-    "GIT_OBJECT_DIRECTORY", "GIT_CONFIG_PARAMETERS", "GIT_CONFIG_COUNT", "GIT_NAMESPACE",
+    "GH_REPO",
+    "GH_DEBUG",
+    "DEBUG",
+    "GH_FORCE_TTY",
+    "GH_PAGER",
+    "PAGER",
+    "GH_EDITOR",
+    "GIT_EDITOR",
+    "VISUAL",
+    "EDITOR",
+    "GH_BROWSER",
+    "BROWSER",
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_CONFIG_COUNT",
+    "GIT_NAMESPACE",
 ];
 
 const ADDED: &[(&str, &str)] = &[
@@ -59,7 +76,13 @@ impl<'a> Gh<'a> {
     }
 
     /// Runs gh; a gh that cannot be started is the machine's trouble and counts as `net`.
-    pub(super) fn run(&self, argv: &[String], stdin: Option<&[u8]>, several: bool, under: Option<&File>) -> Answer {
+    pub(super) fn run(
+        &self,
+        argv: &[String],
+        stdin: Option<&[u8]>,
+        several: bool,
+        under: Option<&File>,
+    ) -> Answer {
         let args: Vec<OsString> = argv.iter().map(OsString::from).collect();
         let started_ms = self.context.clock.now_ms();
         let (env, cwd) = (&self.env, Some(self.root.as_path()));
@@ -72,7 +95,13 @@ impl<'a> Gh<'a> {
         let ended_ms = self.context.clock.now_ms();
         // What is recorded or not changes nothing for the write.
         let gh_env = GhEnv::default();
-        let call = Call { plan: &plan(&args, &gh_env), ended: captured.ended, ms: captured.ms, outcome, now_s: ended_ms / 1_000 };
+        let call = Call {
+            plan: &plan(&args, &gh_env),
+            ended: captured.ended,
+            ms: captured.ms,
+            outcome,
+            now_s: ended_ms / 1_000,
+        };
         let _ = record(call, self.context, Some(&self.root));
         Answer {
             // A child that was ended, by us or by anybody, says that there was no answer.
@@ -130,7 +159,9 @@ fn why(captured: &Captured) -> String {
 fn scrubbed(env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
     let is_removed = |name: &OsStr| {
         REMOVED.iter().any(|removed| name == *removed)
-            || name.to_str().is_some_and(|name| name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_"))
+            || name.to_str().is_some_and(|name| {
+                name.starts_with("GIT_CONFIG_KEY_") || name.starts_with("GIT_CONFIG_VALUE_")
+            })
             || ADDED.iter().any(|(added, _)| name == *added)
             || name == settings::DEPTH
     };

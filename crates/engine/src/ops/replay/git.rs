@@ -37,7 +37,10 @@ pub(super) fn tracked(context: &Context, queue: &Path) -> Result<Vec<String>, St
         .map_err(|e| format!("git cannot be started ({e})"))?;
     if done.ended != Ended::Code(0) {
         let said = String::from_utf8_lossy(&done.stderr);
-        return Err(format!("git cannot tell what came with a commit ({})", said.lines().next().unwrap_or_default()));
+        return Err(format!(
+            "git cannot tell what came with a commit ({})",
+            said.lines().next().unwrap_or_default()
+        ));
     }
     Ok(done
         .stdout

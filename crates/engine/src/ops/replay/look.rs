@@ -140,8 +140,7 @@ impl Look {
             return Err(NoAnswer { signal, why: answer.why });
         }
         // A page of a proxy's, or a cut answer.
-        serde_json::from_slice(body)
-            .map_err(|_| NoAnswer { signal: Signal::Net, why: unreadable(&answer) })
+        serde_json::from_slice(body).map_err(|_| NoAnswer { signal: Signal::Net, why: unreadable(&answer) })
     }
 }
 
@@ -173,7 +172,8 @@ fn split(stdout: &[u8]) -> (Option<&str>, &[u8]) {
 }
 
 fn date(head: &str) -> Option<u64> {
-    let line = head.lines().find(|line| line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case("date:")))?;
+    let line =
+        head.lines().find(|line| line.get(..5).is_some_and(|name| name.eq_ignore_ascii_case("date:")))?;
     http_date(line[5..].trim())
 }
 

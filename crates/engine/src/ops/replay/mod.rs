@@ -22,7 +22,7 @@ use crate::decide::entry::{self, Entry, Status};
 use crate::decide::journal::{Line, number_of};
 use crate::error::{Error, Result};
 use crate::process::{clock, find, signals};
-use crate::settings::{Lookup, PATH};
+use crate::settings::{Lookup, PATH, Settings};
 use crate::store::lock::Lock;
 use crate::store::queue::{Found, Log, Queue, Record, key_of};
 use crate::store::{dirty, queue as files};
@@ -374,13 +374,15 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether this call has anything to replay by itself: one `stat`, and for a marked project a few more.
+/// Whether any project of this machine has something to replay by itself: one `stat`.
+pub fn may_be_due(settings: &Settings) -> bool {
+    let is_on = settings.queue.replay && settings.queue.enabled;
+    is_on && settings.state.as_deref().is_some_and(dirty::any)
+}
+
+/// Whether the context's project has something to replay by itself.
 pub fn is_due(context: &Context) -> bool {
-    let settings = &context.settings;
-    let Some(state) = settings.state.as_deref().filter(|_| settings.queue.replay && settings.queue.enabled) else {
-        return false;
-    };
-    dirty::any(state) && is_marked(context)
+    may_be_due(&context.settings) && is_marked(context)
 }
 
 fn is_marked(context: &Context) -> bool {

@@ -78,7 +78,8 @@ impl Report {
     pub(super) fn finish(mut self, queue: &Queue) -> std::io::Result<Report> {
         let loaded = queue.load()?;
         self.pending = loaded.pending().count();
-        let stuck = |found: &&crate::store::queue::Found| found.entry().is_none_or(|e| e.status.needs_a_person());
+        let stuck =
+            |found: &&crate::store::queue::Found| found.entry().is_none_or(|e| e.status.needs_a_person());
         self.set_aside = loaded.found.iter().filter(stuck).count();
         Ok(self)
     }
@@ -93,6 +94,25 @@ impl Report {
         let set_aside = [Outcome::Skipped, Outcome::Failed, Outcome::Refused];
         let clean = self.stopped.is_none() && set_aside.iter().all(|outcome| self.count(*outcome) == 0);
         if clean && self.pending == 0 && self.set_aside == 0 { 0 } else { 3 }
+    }
+
+    /// What an automatic replay has to say: what it delivered and what it set aside, with its reason.
+    pub fn line(&self) -> Option<String> {
+        let set_aside =
+            |row: &&Row| matches!(row.outcome, Outcome::Skipped | Outcome::Failed | Outcome::Refused);
+        let delivered = self.count(Outcome::Delivered);
+        let stuck: Vec<String> = self
+            .rows
+            .iter()
+            .filter(set_aside)
+            .map(|row| format!("{} {}: {}", entry::id(row.seq), row.outcome.as_str(), row.text))
+            .collect();
+        if delivered == 0 && stuck.is_empty() {
+            return None;
+        }
+        let stuck =
+            if stuck.is_empty() { String::new() } else { format!(" Set aside: {}.", stuck.join("; ")) };
+        Some(format!("delivered {delivered} queued write(s), {} still pending.{stuck}", self.pending))
     }
 
     /// This report as `bob-forge-replay/1`.

@@ -57,7 +57,13 @@ impl From<io::Error> for NotAdded {
 pub fn key_of(queued: &Queued, repo: &Repo, body: Option<&[u8]>) -> String {
     let (kind, repo, argv) = (queued.kind.as_str(), repo.key(), queued.argv.join("\0"));
     let has_body = if body.is_some() { "body" } else { "" };
-    digest(&[kind.as_bytes(), repo.as_bytes(), argv.as_bytes(), has_body.as_bytes(), body.unwrap_or_default()])
+    digest(&[
+        kind.as_bytes(),
+        repo.as_bytes(),
+        argv.as_bytes(),
+        has_body.as_bytes(),
+        body.unwrap_or_default(),
+    ])
 }
 
 impl Queue {

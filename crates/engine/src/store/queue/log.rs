@@ -96,8 +96,7 @@ impl Queue {
             let landed = matches!(line.event, Event::Delivered(_) | Event::Found(_));
             live.contains(&line.seq) || (landed && line.at_ms.saturating_add(KEPT_MS) > now_ms)
         };
-        let text: String =
-            log.lines.iter().filter(is_needed).map(|line| self.seal_line(line)).collect();
+        let text: String = log.lines.iter().filter(is_needed).map(|line| self.seal_line(line)).collect();
         self.folder.replace(LOG, text.as_bytes())
     }
 

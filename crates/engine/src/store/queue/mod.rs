@@ -67,7 +67,8 @@ pub fn exists(root: &Path) -> bool {
 /// Spooled texts may be private: a careless `git add -A` must not publish them, even where the project's
 /// own ignore file does not name them. That it could not be written is no reason to lose a write.
 fn ignore_by_git(root: &Path) {
-    let forge = Folder::root(root).and_then(|root| root.sub(".claude")).and_then(|claude| claude.sub("forge"));
+    let forge =
+        Folder::root(root).and_then(|root| root.sub(".claude")).and_then(|claude| claude.sub("forge"));
     if let Ok(forge) = forge
         && forge.stat(".gitignore").is_none()
     {
@@ -143,10 +144,8 @@ impl Queue {
             Some(lock) => {
                 // For whoever comes second; a replay that cannot say who it is goes on all the same.
                 let _ = lock.file().set_len(0);
-                let _ = io::Write::write_all(
-                    &mut lock.file(),
-                    format!("{}\n", std::process::id()).as_bytes(),
-                );
+                let _ =
+                    io::Write::write_all(&mut lock.file(), format!("{}\n", std::process::id()).as_bytes());
                 Ok(Ok(lock))
             }
             None => {
