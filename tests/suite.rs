@@ -15,6 +15,7 @@ mod finding;
 mod health;
 mod measure;
 mod observed;
+mod queue;
 mod sandbox_itself;
 mod support;
 mod transparency;

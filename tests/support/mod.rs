@@ -3,6 +3,7 @@
 pub mod bytes;
 pub mod command;
 pub mod forge;
+pub mod queued;
 pub mod record;
 pub mod running;
 pub mod sandbox;

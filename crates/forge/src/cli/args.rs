@@ -24,6 +24,79 @@ pub enum Noun {
     Health(Health),
     /// What reads get when the forge cannot be read: the last answers of this project
     Cache(Cache),
+    /// Writes that wait for the forge. Exit 0 when nothing is undelivered, 3 otherwise
+    Queue(Queue),
+}
+
+/// `forge queue` alone is `forge queue status`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
+pub struct Queue {
+    #[command(subcommand)]
+    pub verb: Option<QueueVerb>,
+    #[command(flatten)]
+    pub status: Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum QueueVerb {
+    /// Depth, oldest entry, unresolved handles, what was set aside and why
+    Status(Json),
+    /// What waits, in replay order
+    List(QueueList),
+    /// One entry, body included
+    Show(QueueOne),
+    /// Set one entry aside; the rest stay queued
+    Drop(QueueOne),
+    /// Remove every entry
+    Clear(Json),
+    /// Deliver what waits; without --apply, only say what would be done
+    Replay(QueueReplay),
+}
+
+#[derive(Debug, Args)]
+pub struct QueueList {
+    /// Those that were delivered or set aside, too
+    #[arg(long)]
+    pub all: bool,
+    /// Print them as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct QueueOne {
+    /// 3, #3 or q000003
+    pub id: String,
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct QueueReplay {
+    /// Deliver
+    #[arg(long)]
+    pub apply: bool,
+    /// Only where this machine has marked this project
+    #[arg(long)]
+    pub marked_only: bool,
+    /// Most entries to deliver; 0 for all
+    #[arg(long, value_name = "N")]
+    pub batch: Option<u64>,
+    /// Let an entry through that has no seal of this machine (may be given again)
+    #[arg(long, value_name = "SEQ", value_parser = entry_id)]
+    pub accept: Vec<String>,
+    /// Print the outcome as JSON (bob-forge-replay/1)
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn entry_id(text: &str) -> Result<String, String> {
+    match engine::decide::entry::parse_id(text) {
+        Some(_) => Ok(text.to_string()),
+        None => Err("it names no entry: it is 3, #3 or q000003".into()),
+    }
 }
 
 /// `forge cache` alone is `forge cache status`.

@@ -8,6 +8,8 @@ mod args;
 mod cache;
 mod health;
 mod measure;
+mod printable;
+mod queue;
 mod render;
 
 use std::ffi::OsString;
@@ -50,6 +52,7 @@ pub fn run(argv: Vec<OsString>, env: Vec<(OsString, OsString)>, cwd: Option<Path
             args::BudgetVerb::Measure(args) => measure::run(&context, &args, &mut output),
         },
         args::Noun::Cache(noun) => cache::run(&context, noun, &mut output),
+        args::Noun::Queue(noun) => queue::run(&context, noun, &mut output),
     };
     output.code = ended.unwrap_or_else(|e| {
         output.stderr.push_str(&render::error(&e));

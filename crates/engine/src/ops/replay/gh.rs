@@ -150,7 +150,8 @@ fn why(captured: &Captured) -> String {
     let text = String::from_utf8_lossy(&captured.stderr);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     match (line.is_empty(), captured.ended) {
-        (false, _) => line.chars().take(300).collect(),
+        // It may hold what anybody wrote on the forge, and it will be shown.
+        (false, _) => line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(300).collect(),
         (true, Ended::Code(code)) => format!("gh ended with exit code {code}"),
         (true, Ended::Signal(signal)) => format!("gh was ended by signal {signal}"),
     }
