@@ -126,11 +126,15 @@ fn facts_of_child(call: &Record, run: &Run) -> Facts {
     ]
     .map(|(name, value)| (name.to_string(), value))
     .into();
+    // A queueable write's body is read before gh and fed to it through a pipe of the shim's own.
+    let is_fed = call.args.first().is_some_and(|word| word == b"issue")
+        && call.args.iter().any(|word| word == b"-" || word == b"-F-");
     facts.extend(call.fds.iter().map(|fd| {
         let is_given = run.given.iter().any(|(n, identity)| *n == fd.number && *identity == fd.identity);
         // The shim may put a pipe of its own on stdout and stderr, but never in place of a terminal.
         let value = match fd.number {
             1 | 2 if !fd.is_tty => "open".to_string(),
+            0 if is_fed && !fd.is_tty => "open".to_string(),
             _ => format!("{} flags {} terminal {} as given {is_given}", fd.kind, fd.flags, fd.is_tty),
         };
         (format!("descriptor {}", fd.number), value)

@@ -6,7 +6,10 @@ use crate::support::spawn::Exit;
 #[test]
 fn every_exit_code_is_the_childs() {
     for code in [0, 1, 2, 4, 8, 75, 126, 127, 128, 130, 255] {
-        same(&format!("on *\n out out\\n\n err message\\n\n exit {code}\n"), |call| call);
+        // gh's own 4 says that it is not logged in, and a write that fails by that is queued.
+        same(&format!("on *\n out out\\n\n err message\\n\n exit {code}\n"), |call| {
+            if code == 4 { call.env("BOB_FORGE_QUEUE", "0") } else { call }
+        });
     }
 }
 

@@ -84,7 +84,7 @@ fn files_and_devices_work_as_targets() {
 fn a_full_device_is_met_as_without_the_shim() {
     // A held stdout is written by the shim itself: there gh cannot have seen the error.
     same_of(&UNDIVERTED, "on *\n out hello\\n\n exit 0\n", |call| call.stdout(Out::Full));
-    same("on *\n out hello\\n\n err lost\\n\n exit 4\n", |call| call.stderr(Out::Full));
+    same("on *\n out hello\\n\n err lost\\n\n exit 3\n", |call| call.stderr(Out::Full));
 }
 
 #[test]

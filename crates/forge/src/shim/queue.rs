@@ -83,9 +83,9 @@ impl Spool {
         &self.argv
     }
 
-    /// What to feed it.
+    /// What to feed it. An input that was empty is left to it as it was.
     pub fn stdin(&self) -> Option<&[u8]> {
-        self.stdin.as_deref()
+        self.stdin.as_deref().filter(|body| !body.is_empty())
     }
 
     /// Whether it is one of the five writes.
