@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use engine::decide::plan::Plan;
 use engine::decide::signal::{Ended, Outcome, Signal};
 use engine::ops::cache::{self, Asked, Came};
-use engine::process::clock;
 use engine::process::invocation::{Invocation, Stderr, variable};
 use engine::process::run::{Hold, Ran, answer_without};
 use engine::process::signals::Watch;
