@@ -17,6 +17,7 @@ pub mod hosts;
 pub mod journal;
 pub mod keep;
 pub mod measure;
+pub mod patient;
 pub mod plan;
 pub mod queued;
 pub mod quota;
