@@ -262,6 +262,11 @@ export namespace batch {
     missing: number[];
     /** Numbers of which nothing is known: their call failed, was cut short or partly refused. Read them one by one. */
     unread: number[];
+    /**
+     * Only when there are any: those of `issues` that are last-known state, served from the shim's cache because
+     * the live call failed. Only reads one by one can be.
+     */
+    cached?: number[];
   }
 
   interface ReadOptions<F extends Field> extends CallOptions {

@@ -20,8 +20,9 @@ exports.readIssues = (numbers, options) => {
     gh: typed('gh', given.gh, 'string'),
     timeout: whole('timeout', given.timeout),
   };
-  const { issues, missing, unread } = JSON.parse(addon.batchReadIssues(callWithEnvironmentOf(given), wanted));
-  return { issues: new Map(issues), missing, unread };
+  const { issues, missing, unread, cached } = JSON.parse(addon.batchReadIssues(callWithEnvironmentOf(given), wanted));
+  const read = { issues: new Map(issues), missing, unread };
+  return cached.length ? { ...read, cached } : read;
 };
 
 /** @param {unknown} numbers */

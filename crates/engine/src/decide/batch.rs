@@ -110,10 +110,19 @@ pub struct Part {
     pub read: Read,
     /// Where its labels go on, when they did not fit on the first page.
     pub labels_after: Option<String>,
+    /// It is last-known state: the shim served it from its cache.
+    pub is_cached: bool,
+}
+
+impl Part {
+    /// A part that is whole as it stands.
+    pub const fn live(read: Read) -> Part {
+        Part { read, labels_after: None, is_cached: false }
+    }
 }
 
 /// The part of a number of which nothing is known.
-pub const UNREAD: Part = Part { read: Read::Unread, labels_after: None };
+pub const UNREAD: Part = Part::live(Read::Unread);
 
 /// What an answer of `gh api graphql` says of each number, in their order. `succeeded` is gh's exit 0; gh
 /// fails on an answer with errors, so a failure without any is another failure, and nothing is believed.
@@ -121,7 +130,7 @@ pub fn read(numbers: &[u64], fields: &[Field], succeeded: bool, stdout: &[u8]) -
     let answer = Answer::parse(succeeded, stdout);
     let part = |number: &u64| match answer.as_ref().map_or(Found::Nothing, |a| a.find(*number)) {
         Found::Nothing => UNREAD,
-        Found::NoSuchIssue => Part { read: Read::Missing, labels_after: None },
+        Found::NoSuchIssue => Part::live(Read::Missing),
         Found::Node(node) => issue(node, fields).unwrap_or(UNREAD),
     };
     numbers.iter().map(part).collect()
@@ -217,7 +226,7 @@ fn issue(node: &Map<String, Value>, fields: &[Field]) -> Option<Part> {
         made.insert(field.as_str().into(), value);
     }
     made.insert("isPullRequest".into(), is_pull_request.into());
-    Some(Part { read: Read::Issue(made), labels_after })
+    Some(Part { labels_after, ..Part::live(Read::Issue(made)) })
 }
 
 fn text(node: &Map<String, Value>, name: &str) -> Option<Value> {
@@ -259,8 +268,11 @@ pub fn view_args(number: u64, fields: &[Field], repo: Option<&str>) -> Vec<Strin
 /// [`labels_after`](Part::labels_after) that is empty.
 pub fn read_view(number: u64, fields: &[Field], exit: Option<i32>, stdout: &[u8], stderr: &[u8]) -> Part {
     match exit {
-        Some(0) => view(fields, stdout).unwrap_or(UNREAD),
-        Some(1) if says_no_such_issue(number, stderr) => Part { read: Read::Missing, labels_after: None },
+        Some(0) => {
+            let part = view(fields, stdout).unwrap_or(UNREAD);
+            Part { is_cached: says(stderr, "[forge-cache] served from cache"), ..part }
+        }
+        Some(1) if says_no_such_issue(number, stderr) => Part::live(Read::Missing),
         _ => UNREAD,
     }
 }
@@ -274,12 +286,18 @@ fn view(fields: &[Field], stdout: &[u8]) -> Option<Part> {
     }
     made.insert("isPullRequest".into(), node.get("url")?.as_str()?.contains("/pull/").into());
     let full = made.get("labels").and_then(Value::as_array).is_some_and(|labels| labels.len() >= 100);
-    Some(Part { read: Read::Issue(made), labels_after: full.then(String::new) })
+    Some(Part { labels_after: full.then(String::new), ..Part::live(Read::Issue(made)) })
 }
 
 fn says_no_such_issue(number: u64, stderr: &[u8]) -> bool {
-    let says = format!("GraphQL: Could not resolve to an issue or pull request with the number of {number}.");
-    String::from_utf8_lossy(stderr).lines().any(|line| line.starts_with(&says))
+    says(
+        stderr,
+        &format!("GraphQL: Could not resolve to an issue or pull request with the number of {number}."),
+    )
+}
+
+fn says(stderr: &[u8], start: &str) -> bool {
+    String::from_utf8_lossy(stderr).lines().any(|line| line.starts_with(start))
 }
 
 #[cfg(test)]

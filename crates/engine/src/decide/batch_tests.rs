@@ -134,7 +134,10 @@ fn a_single_view_is_read_the_same_way() {
     let read = |exit, out: &str, err: &str| read_view(5, &Field::USUAL, exit, out.as_bytes(), err.as_bytes());
     let part = read(Some(0), &view(1), "");
     let Read::Issue(issue) = &part.read else { panic!("{part:?}") };
-    assert_eq!((issue["isPullRequest"].clone(), part.labels_after), (true.into(), None));
+    assert_eq!((issue["isPullRequest"].clone(), &part.labels_after), (true.into(), &None));
+    assert!(
+        !part.is_cached && read(Some(0), &view(1), "[forge-cache] served from cache (age 45s)").is_cached
+    );
     assert_eq!(read(Some(0), &view(100), "").labels_after, Some(String::new()));
     assert_eq!(read(Some(1), "", &said(5)).read, Read::Missing);
     let unread = [

@@ -42,12 +42,15 @@ pub struct Issues {
     pub missing: Vec<u64>,
     /// The numbers of which nothing is known.
     pub unread: Vec<u64>,
+    /// Those of `issues` that are last-known state, served from the shim's cache: a single read can be.
+    pub cached: Vec<u64>,
 }
 
 impl Issues {
     /// As a JS caller gets it; `issues` is a list of pairs.
     pub fn to_json(&self) -> String {
-        json!({"issues": self.issues, "missing": self.missing, "unread": self.unread}).to_string()
+        let Issues { issues, missing, unread, cached } = self;
+        json!({"issues": issues, "missing": missing, "unread": unread, "cached": cached}).to_string()
     }
 }
 
@@ -72,7 +75,10 @@ pub fn read_issues(context: &Context, wanted: &Wanted) -> Result<Issues> {
     let mut issues = Issues::default();
     for (number, part) in numbers.into_iter().zip(parts) {
         match part.read {
-            Read::Issue(issue) => issues.issues.push((number, issue)),
+            Read::Issue(issue) => {
+                issues.issues.push((number, issue));
+                issues.cached.extend(part.is_cached.then_some(number));
+            }
             Read::Missing => issues.missing.push(number),
             Read::Unread => issues.unread.push(number),
         }

@@ -1,0 +1,169 @@
+'use strict';
+// The scripts that read through the modules: what they claim in health, in an outage, under a rate limit and after it.
+const assert = require('node:assert/strict');
+const fs = require('node:fs');
+const path = require('node:path');
+const test = require('node:test');
+const { VERSIONS, localForge, root } = require('./local-forge.js');
+
+const flightplan = path.join(root, 'scripts/warp-drive/flightplan.js');
+const todoConsume = path.join(root, 'scripts/todo/todo-consume.js');
+
+/** @typedef {Awaited<ReturnType<typeof localForge>>} Forge */
+
+/** @param {number} from @param {number} to */
+const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
+
+/** The gate off: a limit is met at once, and no test waits for one. */
+const NO_WAIT = { BOB_FORGE_BUDGET: '0' };
+const ALONE = { BOB_FORGE_BATCH: '0' };
+const OUTAGE = { fault: '503', body: 'html' };
+const LIMIT = { fault: 'primary' };
+
+/** A plan of 47 items: 45 issues (30 closed), a merged pull request and one that does not exist. @param {Forge} forge */
+async function planned(forge) {
+  const items = range(101, 145).map((n) => ({ number: n, title: `Item ${n}`, labels: n % 2 ? ['req'] : [], ...(n <= 130 ? { state: 'closed' } : {}) }));
+  const body = range(101, 147).map((n) => `- [${n <= 130 ? 'x' : ' '}] #${n} see #9999`).join('\r\n');
+  await forge.control('POST', 'seed', {
+    issues: [...items, { number: 3198, title: 'The plan', body }, { number: 146, title: 'Pull', pr: true, state: 'merged' }],
+  });
+  await forge.requests();
+}
+
+for (const version of VERSIONS) {
+  test(`a flight plan of 47 items takes 3 calls, and says the same with 48 (gh ${version})`, async (t) => {
+    const forge = await localForge(t, { version });
+    await planned(forge);
+    for (const words of [['status', '3198'], ['remaining', '3198', '--json'], ['status', '3198', '--json'], ['remaining', '3198']]) {
+      const together = forge.run([process.execPath, flightplan, ...words], NO_WAIT);
+      assert.equal((await forge.requests()).length, 3);
+      const alone = forge.run([process.execPath, flightplan, ...words], { ...NO_WAIT, ...ALONE });
+      assert.equal((await forge.requests()).length, 48);
+      assert.deepEqual([together.status, together.stdout, together.stderr], [0, alone.stdout, alone.stderr]);
+    }
+    const { stdout } = forge.run([process.execPath, flightplan, 'remaining', '3198'], NO_WAIT);
+    assert.match(stdout, /^Flight plan #3198 The plan\n {2}#131 {4}open {4}Item 131 {2}\[req\]\n/);
+    assert.match(stdout, /\n47 items: 31 done, 15 open, 1 missing\n$/);
+  });
+}
+
+test('a flight plan claims nothing of what it could not read', async (t) => {
+  const forge = await localForge(t);
+  await planned(forge);
+  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], NO_WAIT);
+  for (const fault of [OUTAGE, LIMIT, { fault: 'drop' }]) {
+    fs.rmSync(forge.at('work/.claude'), { recursive: true, force: true });
+    await forge.fault(fault);
+    const { status, stdout, stderr } = run('remaining', '3198');
+    assert.deepEqual([status, stdout], [1, '']);
+    assert.match(stderr, /^flightplan: the plan #3198 could not be read \(the forge is (degraded|unreachable): [a-z-]+\)\n$/m);
+    // The plan is read, then the forge goes away: the second batch and every single read of it fail.
+    await forge.fault({ ...fault, skip: 2 });
+    const half = run('remaining', '3198');
+    assert.equal(half.status, 3);
+    assert.match(half.stdout, /\n {2}#141 {4}unread {2}\(could not be read\)\n/);
+    assert.match(half.stdout, /\n47 items: 30 done, 10 open, 7 unread\n7 could not be read: whether they remain is not established \(/);
+  }
+  await forge.fault(null);
+  assert.equal(run('remaining', '3198').status, 0);
+  // Read one by one once, then served from the cache: shown, and marked.
+  const alone = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], { ...NO_WAIT, ...ALONE });
+  alone('status', '3198');
+  await forge.fault(OUTAGE);
+  const cached = alone('status', '3198');
+  assert.equal(cached.status, 3);
+  assert.match(cached.stdout, /\n {2}#101 {4}closed {2}Item 101 {2}\[req\] {2}\(last-known state\)\n/);
+  assert.match(cached.stdout, /\nthe plan itself is from the cache: its last-known state, not live\n1 could not be read.*\n46 from the cache: their last-known/);
+  assert.match(cached.stderr, /^\[forge-cache\] served from cache/m);
+});
+
+test('a flight plan is also a file, and what is no plan is said', async (t) => {
+  const forge = await localForge(t);
+  await forge.control('POST', 'seed', { issues: [{ number: 1, title: 'One', state: 'closed' }] });
+  fs.writeFileSync(forge.at('work/plan.md'), '# Plan\n\n1. #1 first\n* #1 again\nText with #7.\n');
+  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], NO_WAIT);
+  const { status, stdout } = run('remaining', 'plan.md');
+  assert.deepEqual([status, stdout], [0, 'Flight plan plan.md\n1 items: 1 done, 0 open\nnothing remains: every item was read, none is open\n']);
+  assert.equal(run('remaining', '77').stderr, 'flightplan: there is no issue #77\n');
+  assert.equal(run('remaining', 'nosuch.md').status, 1);
+  assert.equal(run('remaining').status, 2);
+});
+
+/** Twenty todos over sixty links: three stale, one kept by a comment's silence. @param {Forge} forge */
+async function todos(forge) {
+  const filed = '2024-01-10T00:00:00Z';
+  const link = (/** @type {number} */ n) => ({ number: n, title: `Work ${n}`, body: n === 201 ? 'This takes over #1.' : 'Work.', ...(n <= 206 ? { state: 'closed', created_at: '2024-01-01T00:00:00Z', closed_at: n === 206 ? '2024-01-05T00:00:00Z' : '2024-02-01T00:00:00Z' } : {}) });
+  const linked = (/** @type {number} */ n) => ({ 1: [201], 2: [202], 3: [203, 204, 205], 4: [206], 5: [999], 6: [] }[n] ?? [206, 190 + 3 * n, 191 + 3 * n, 192 + 3 * n]);
+  await forge.control('POST', 'seed', {
+    labels: ['stale'],
+    issues: [
+      ...range(1, 20).map((n) => ({ number: n, title: `Todo ${n}`, labels: ['todo'], created_at: filed, body: `Filed by #${n}; waits for ${linked(n).map((l) => `#${l}`).join(', ')}.` })),
+      ...range(201, 260).map(link),
+    ],
+    comments: [{ issue: 202, body: 'Done together with #2.' }, { issue: 205, body: 'See #3.' }, { issue: 203, body: 'Unrelated to #33.' }],
+  });
+  await forge.requests();
+}
+
+const STALE = ['STALE #3 Todo 3 — taken over by #205', 'STALE #2 Todo 2 — taken over by #202', 'STALE #1 Todo 1 — taken over by #201'];
+
+for (const version of VERSIONS) {
+  test(`the stale sweep takes a fifth of the calls and labels the same todos (gh ${version})`, async (t) => {
+    const forge = await localForge(t, { version });
+    await todos(forge);
+    const run = (/** @type {string[]} */ words, /** @type {object} */ more) => forge.run([process.execPath, todoConsume, 'stale', ...words], { ...NO_WAIT, ...more });
+    const together = run(['--dry-run'], {});
+    const few = (await forge.requests()).length;
+    const alone = run(['--dry-run'], ALONE);
+    const many = (await forge.requests()).length;
+    assert.deepEqual([together.status, together.stdout, together.stderr], [alone.status, alone.stdout, alone.stderr]);
+    assert.ok(few * 5 <= many, `${few} calls against ${many}`);
+    assert.equal(together.status, 0);
+    assert.equal(together.stdout, `${STALE.join('\n')}\n3 todos stale of 20 open\n`);
+    assert.equal(run([], {}).stdout, `${STALE.map((line) => `${line} (labelled)`).join('\n')}\n3 todos stale of 20 open\n`);
+    const { repos } = await forge.control('GET', 'state');
+    const labelled = repos['acme/widget'].issues.filter((/** @type {any} */ one) => one.labels.includes('stale'));
+    assert.deepEqual(labelled.map((/** @type {any} */ one) => one.number).sort(), [1, 2, 3]);
+  });
+}
+
+test('the stale sweep claims only what was established', async (t) => {
+  const forge = await localForge(t);
+  await todos(forge);
+  const run = () => forge.run([process.execPath, todoConsume, 'stale', '--dry-run'], NO_WAIT);
+  for (const [fault, verdict] of /** @type {const} */ ([[OUTAGE, /degraded|unreachable/], [LIMIT, /rate-limited/]])) {
+    // Every link's batch fails, and every read after it: nine 503s once read as "every todo has an open link".
+    await forge.fault([{ ...fault, operation: 'BatchIssues' }, { ...fault, operation: 'IssueByNumber' }]);
+    const { status, stdout } = run();
+    assert.equal(status, 3);
+    assert.equal(stdout.match(/^UNCHECKED #/gm)?.length, 19);
+    assert.match(stdout, /\nno stale todos among the 1 checked — 19 todos could not be fully checked\n$/);
+    assert.doesNotMatch(stdout, /every open todo/);
+    // Only the comments fail: what they do not decide stands.
+    await forge.fault({ ...fault, operation: 'IssueByNumber' });
+    const comments = run();
+    assert.match(comments.stdout, /^UNCHECKED #3 .*\nUNCHECKED #2 Todo 2 — could not read #202\nSTALE #1 .*\n1 todo stale among the 18 checked — 2 todos could not be fully checked\n$/);
+    await forge.control('DELETE', 'faults');
+    fs.rmSync(forge.at('work/.claude'), { recursive: true, force: true });
+    await forge.fault(fault);
+    const { status: failed, stdout: nothing } = run();
+    assert.equal(failed, 1);
+    assert.match(nothing, /^could not check: the list of todos could not be read — the forge is /);
+    assert.match(nothing, verdict);
+  }
+  await forge.fault(null);
+  assert.equal(run().status, 0);
+  await forge.fault(OUTAGE);
+  const cached = run();
+  assert.equal(cached.status, 3);
+  assert.match(cached.stdout, /^could not check: the list of todos is last-known state, not live/);
+});
+
+test('when nothing is stale, the sweep says why', async (t) => {
+  const forge = await localForge(t);
+  await forge.control('POST', 'seed', { issues: [{ number: 1, labels: ['todo'], title: 'T', body: 'waits for #2' }, { number: 2 }] });
+  const run = () => forge.run([process.execPath, todoConsume, 'stale'], NO_WAIT).stdout;
+  assert.equal(run(), 'no stale todos — every open todo has at least one open linked issue\n');
+  await forge.control('POST', 'seed', { issues: [{ number: 3, labels: ['todo'], title: 'U', body: 'no links' }] });
+  assert.equal(run(), 'no stale todos — 1 with an open link, 0 not taken over by a closed one, 1 without links\n');
+});
