@@ -14,8 +14,6 @@ const todoConsume = path.join(root, 'scripts/todo/todo-consume.js');
 /** @param {number} from @param {number} to */
 const range = (from, to) => Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** The gate off: a limit is met at once, and no test waits for one. */
-const NO_WAIT = { BOB_FORGE_BUDGET: '0' };
 const ALONE = { BOB_FORGE_BATCH: '0' };
 const OUTAGE = { fault: '503', body: 'html' };
 const LIMIT = { fault: 'primary' };
@@ -34,14 +32,14 @@ for (const version of VERSIONS) {
   test(`a flight plan of 47 items takes 3 calls, and says the same with 48 (gh ${version})`, async (t) => {
     const forge = await localForge(t, { version });
     await planned(forge);
-    for (const words of [['status', '3198'], ['remaining', '3198', '--json'], ['status', '3198', '--json'], ['remaining', '3198']]) {
-      const together = forge.run([process.execPath, flightplan, ...words], NO_WAIT);
+    for (const words of [['status', '3198'], ['remaining', '3198', '--json']]) {
+      const together = forge.run([process.execPath, flightplan, ...words]);
       assert.equal((await forge.requests()).length, 3);
-      const alone = forge.run([process.execPath, flightplan, ...words], { ...NO_WAIT, ...ALONE });
+      const alone = forge.run([process.execPath, flightplan, ...words], ALONE);
       assert.equal((await forge.requests()).length, 48);
       assert.deepEqual([together.status, together.stdout, together.stderr], [0, alone.stdout, alone.stderr]);
     }
-    const { stdout } = forge.run([process.execPath, flightplan, 'remaining', '3198'], NO_WAIT);
+    const { stdout } = forge.run([process.execPath, flightplan, 'remaining', '3198']);
     assert.match(stdout, /^Flight plan #3198 The plan\n {2}#131 {4}open {4}Item 131 {2}\[req\]\n/);
     assert.match(stdout, /\n47 items: 31 done, 15 open, 1 missing\n$/);
   });
@@ -50,7 +48,7 @@ for (const version of VERSIONS) {
 test('a flight plan claims nothing of what it could not read', async (t) => {
   const forge = await localForge(t);
   await planned(forge);
-  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], NO_WAIT);
+  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words]);
   for (const fault of [OUTAGE, LIMIT, { fault: 'drop' }]) {
     fs.rmSync(forge.at('work/.claude'), { recursive: true, force: true });
     await forge.fault(fault);
@@ -67,7 +65,7 @@ test('a flight plan claims nothing of what it could not read', async (t) => {
   await forge.fault(null);
   assert.equal(run('remaining', '3198').status, 0);
   // Read one by one once, then served from the cache: shown, and marked.
-  const alone = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], { ...NO_WAIT, ...ALONE });
+  const alone = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], ALONE);
   alone('status', '3198');
   await forge.fault(OUTAGE);
   const cached = alone('status', '3198');
@@ -81,7 +79,7 @@ test('a flight plan is also a file, and what is no plan is said', async (t) => {
   const forge = await localForge(t);
   await forge.control('POST', 'seed', { issues: [{ number: 1, title: 'One', state: 'closed' }] });
   fs.writeFileSync(forge.at('work/plan.md'), '# Plan\n\n1. #1 first\n* #1 again\nText with #7.\n');
-  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words], NO_WAIT);
+  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, flightplan, ...words]);
   const { status, stdout } = run('remaining', 'plan.md');
   assert.deepEqual([status, stdout], [0, 'Flight plan plan.md\n1 items: 1 done, 0 open\nnothing remains: every item was read, none is open\n']);
   assert.equal(run('remaining', '77').stderr, 'flightplan: there is no issue #77\n');
@@ -111,7 +109,7 @@ for (const version of VERSIONS) {
   test(`the stale sweep takes a fifth of the calls and labels the same todos (gh ${version})`, async (t) => {
     const forge = await localForge(t, { version });
     await todos(forge);
-    const run = (/** @type {string[]} */ words, /** @type {object} */ more) => forge.run([process.execPath, todoConsume, 'stale', ...words], { ...NO_WAIT, ...more });
+    const run = (/** @type {string[]} */ words, /** @type {object} */ more) => forge.run([process.execPath, todoConsume, 'stale', ...words], more);
     const together = run(['--dry-run'], {});
     const few = (await forge.requests()).length;
     const alone = run(['--dry-run'], ALONE);
@@ -130,7 +128,7 @@ for (const version of VERSIONS) {
 test('the stale sweep claims only what was established', async (t) => {
   const forge = await localForge(t);
   await todos(forge);
-  const run = () => forge.run([process.execPath, todoConsume, 'stale', '--dry-run'], NO_WAIT);
+  const run = () => forge.run([process.execPath, todoConsume, 'stale', '--dry-run']);
   for (const [fault, verdict] of /** @type {const} */ ([[OUTAGE, /degraded|unreachable/], [LIMIT, /rate-limited/]])) {
     // Every link's batch fails, and every read after it: nine 503s once read as "every todo has an open link".
     await forge.fault([{ ...fault, operation: 'BatchIssues' }, { ...fault, operation: 'IssueByNumber' }]);
@@ -162,7 +160,7 @@ test('the stale sweep claims only what was established', async (t) => {
 test('when nothing is stale, the sweep says why', async (t) => {
   const forge = await localForge(t);
   await forge.control('POST', 'seed', { issues: [{ number: 1, labels: ['todo'], title: 'T', body: 'waits for #2' }, { number: 2 }] });
-  const run = () => forge.run([process.execPath, todoConsume, 'stale'], NO_WAIT).stdout;
+  const run = () => forge.run([process.execPath, todoConsume, 'stale']).stdout;
   assert.equal(run(), 'no stale todos — every open todo has at least one open linked issue\n');
   await forge.control('POST', 'seed', { issues: [{ number: 3, labels: ['todo'], title: 'U', body: 'no links' }] });
   assert.equal(run(), 'no stale todos — 1 with an open link, 0 not taken over by a closed one, 1 without links\n');

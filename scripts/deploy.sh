@@ -52,12 +52,18 @@ table() {
     for file in "$root"/scripts/forge/*.js; do
         row own "$file" "scripts/forge/${file##*/}"
     done
+    for file in $callers; do
+        row new "$root/scripts/$file" "scripts/$file"
+    done
 }
 row() {
     printf '%s\t%s\t%s\n' "$1" "$2" "$3"
 }
 tab=$(printf '\t')
 commands="health cache"
+
+# Scripts that read through the modules: references, installed only where no other is.
+callers="warp-drive/flightplan.js todo/todo-consume.js"
 
 # The place's content in one word, as the manifest remembers it.
 print_of() {
@@ -172,7 +178,7 @@ uninstall_all() {
     [ -n "$dry" ] && return
     rm -f "$manifest"
     find "$replaced" -type d -empty -delete 2>/dev/null || true
-    for folder in scripts/forge scripts/cli scripts bin; do
+    for folder in scripts/forge scripts/cli scripts/warp-drive scripts/todo scripts/brief scripts/groom scripts bin; do
         rmdir "$home/$folder" 2>/dev/null || true
     done
     echo "deploy: the records in $home/forge stay; remove the folder by hand if nobody needs them"
