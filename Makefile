@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim
+.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim test-forge-budget test-forge-quota sim
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26
@@ -46,6 +46,18 @@ test-forge-cache: build node_modules ## the specification's: the read cache's st
 
 test-forge-cache-shim: test-gh node_modules ## the specification's: the read cache through a raw gh call
 	cargo test -p forge --test suite -- cache::
+
+test-forge-budget: build test-gh node_modules ## the specification's: the gate, the backoff, the ledger; nothing waits
+	cargo test -p forge-engine -- gate backoff reading budget hold ledger lockdir records sleep
+	cargo test -p forge --test suite -- budget::
+
+test-forge-quota: build node_modules ## the specification's: the quota document and every surface that shows it
+	cargo test -p forge-engine -- quota
+	cargo test -p forge --test suite -- budget::report
+	node --test __test__/budget.test.js
+
+sim: ## two hours of 1, 20 and 50 agents against a model of GitHub's limits, on the gate's own functions
+	cargo run -q --release -p forge-engine --example sim
 
 # The real gh, both versions, from their packages.
 test-gh:

@@ -89,8 +89,8 @@ export namespace health {
     ageSeconds: number;
     /** Reads that the forge did not answer of late: a condition of its own, whatever the state. */
     cache: CachedReads;
-    /** GitHub's quota (`bob-forge-quota/1`), or null when nothing is known. */
-    quota: object | null;
+    /** GitHub's quota, or null when nothing is known. It never changes the state. */
+    quota: budget.Document | null;
   }
 
   /** Reads in the last hour that got a stored answer, or would have if it had not been too old. */
@@ -387,4 +387,179 @@ export namespace cache {
 
   /** The name of the question that these arguments ask here, 32 hexadecimal digits; null for one that is not cached. */
   function keyFor(args: readonly string[], options?: CallOptions): string | null;
+}
+
+/**
+ * GitHub's quota: what is left of it, who spends it, who was made to wait, and what the gate would do. Only
+ * `refresh` asks the forge.
+ */
+export namespace budget {
+  type Quota = 'graphql' | 'core' | 'search';
+
+  interface TimedOptions extends CallOptions {
+    /** The time in epoch seconds. Default: the clock's. */
+    now?: number;
+  }
+
+  /**
+   * `ok`: at or above the pace line. `pacing`: under it, unattended calls are slowed. `waiting`: under the
+   * floor, they wait. `reset`: the reset has passed since the read, the number is the last window's.
+   */
+  type State = 'ok' | 'pacing' | 'waiting' | 'reset';
+
+  /** One quota as it was read. */
+  interface Standing {
+    limit: number;
+    remaining: number;
+    used: number;
+    /** When the window ends, in epoch seconds. */
+    resetAt: number;
+    resetInSeconds: number;
+    state: State;
+    floor: number;
+    pace: number;
+    /** What the token spent in the last hour, on every machine; null where it is not measured. */
+    spentLastHour: number | null;
+  }
+
+  /** Calls of one quota in the ledger's window. */
+  interface Rate {
+    /** The window in seconds. */
+    window: number;
+    count: number;
+    /** How many of them were background calls. */
+    background: number;
+    /** The most there may be; 0 for no limit. */
+    ceiling: number;
+    /** How many a background caller may find there. */
+    backgroundShare: number;
+    /** Whether background calls were deferred or refused inside the window. */
+    backgroundDeferred: boolean;
+  }
+
+  /** One caller's calls of the last hour. */
+  interface Caller {
+    caller: string;
+    session: string | null;
+    calls: number;
+    /** What they spent at least. */
+    cost: Record<Quota, number>;
+    rateLimited: number;
+  }
+
+  interface Waits {
+    count: number;
+    seconds: number;
+  }
+
+  /** A rate-limited answer. */
+  interface RateLimited {
+    epoch: number;
+    /** The same moment as an ISO 8601 time. */
+    at: string;
+    quota: string;
+    subcommand: string;
+    caller: string;
+    session: string;
+    limit: 'primary' | 'secondary';
+  }
+
+  /** The report that every surface shows. */
+  interface Document {
+    schema: 'bob-forge-quota/1';
+    checkedAt: number;
+    /** When the quotas were read, in epoch seconds. */
+    fetchedAt: number | null;
+    ageSeconds: number | null;
+    quotas: Record<Quota, Standing | null>;
+    rates: Record<Quota, Rate>;
+    spentBy: { window: number; calls: number; callers: Caller[] };
+    heldBack: {
+      window: number;
+      /** For a reset, or for a quota that a rate-limited answer has closed. */
+      waits: Waits;
+      /** Under the pace line. */
+      paced: Waits;
+      /** Before a retry. */
+      retries: Waits;
+      /** For room in the ledger's window. */
+      holds: Waits;
+      /** The same, background calls. */
+      defers: Waits;
+      /** Background calls that ended with 75. */
+      refused: number;
+      /** Calls whose bound was spent. */
+      capped: number;
+    };
+    /** Of the last seven days. Every one is a defect: the budget exists to prevent it. */
+    rateLimited: { window: number; count: number; target: 0; defect: boolean; last: RateLimited | null };
+  }
+
+  /** What a fleet snapshot carries a machine. */
+  interface Compact {
+    schema: 'bob-forge-quota-compact/1';
+    fetchedAt: number | null;
+    graphql: CompactQuota | null;
+    core: CompactQuota | null;
+    search: CompactQuota | null;
+    callers: { caller: string; calls: number }[];
+    rateLimited: number;
+  }
+
+  interface CompactQuota {
+    remaining: number;
+    limit: number;
+    resetAt: number;
+    state: State;
+  }
+
+  /** What the gate would do with a call now. */
+  interface Plan {
+    schema: 'bob-forge-plan/1';
+    /** `give-up`: `BOB_FORGE_DEADLINE` comes before the wait is over. */
+    action: 'run' | 'pace' | 'wait' | 'hold' | 'defer' | 'refuse' | 'give-up';
+    /** For how long it would wait first. */
+    seconds: number;
+    quota: Quota | null;
+    /** Command and subcommand. */
+    command: string;
+    /** The wait would be longer than a call may wait: it goes ahead. */
+    capped: boolean;
+    /** Why; null when nothing is in the way. */
+    cause:
+      | { kind: 'low'; remaining: number; line: number; resetAt: number }
+      | { kind: 'closed'; until: number }
+      | { kind: 'rate'; quota: Quota; count: number; bound: number; ceiling: number }
+      | null;
+  }
+
+  /** The whole report. Trims the logs it reads. Throws `EFORGE_USAGE` without a state folder. */
+  function document(options?: TimedOptions): Document;
+
+  /** The form that a fleet snapshot carries a machine. Throws like {@link document}. */
+  function compact(options?: TimedOptions): Compact;
+
+  /** The one `forge quota:` line of a doctor. Throws like {@link document}. */
+  function doctorLine(options?: TimedOptions): { level: 'INFO' | 'WARN'; text: string };
+
+  /**
+   * Reads the quota now (`gh api rate_limit`, which costs nothing) and waits for it. False when the forge did
+   * not answer. Throws `EFORGE_NO_GH` without a gh, `EFORGE_STATE` when the answer cannot be kept.
+   */
+  function refresh(options?: TimedOptions): boolean;
+
+  /**
+   * The quota that a call spends on github.com; null for one that spends none there.
+   * @param args gh's argv without `gh` itself
+   */
+  function resourceFor(args: readonly string[], options?: CallOptions): Quota | null;
+
+  /**
+   * What the gate would do with an unattended call now, and why. Nothing is taken and nothing is asked.
+   * @param args gh's argv without `gh` itself
+   */
+  function plan(args: readonly string[], options?: TimedOptions): Plan;
+
+  /** Cuts every log to its bound: how many lines each has lost, by its name. Throws `EFORGE_STATE`. */
+  function trim(options?: CallOptions): Record<string, number>;
 }

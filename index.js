@@ -7,3 +7,5 @@ exports.health = require('./scripts/forge/health.js');
 exports.batch = require('./scripts/forge/batch.js');
 /** @type {typeof import('./index.js').cache} */
 exports.cache = require('./scripts/forge/cache.js');
+/** @type {typeof import('./index.js').budget} */
+exports.budget = require('./scripts/forge/budget.js');

@@ -10,6 +10,15 @@ const names = {
   batch: {
     readIssues: 'function',
   },
+  budget: {
+    compact: 'function',
+    doctorLine: 'function',
+    document: 'function',
+    plan: 'function',
+    refresh: 'function',
+    resourceFor: 'function',
+    trim: 'function',
+  },
   cache: {
     clear: 'function',
     isCacheable: 'function',

@@ -5,6 +5,7 @@ mod gate;
 mod ledger;
 mod real_gh;
 mod refresh;
+mod report;
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -4,6 +4,7 @@
 //! facades in `scripts/forge`, which alone call this.
 
 pub mod batch;
+pub mod budget;
 pub mod cache;
 pub mod convert;
 pub mod health;

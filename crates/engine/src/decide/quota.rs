@@ -287,6 +287,8 @@ pub struct Report {
     pub last_limited: Option<Limited>,
     /// The settings it was judged by.
     pub budget: Budget,
+    /// Whether the budget has anything on file; calls alone, which are recorded without it, are nothing.
+    pub is_known: bool,
 }
 
 /// Turns the files' rows into the report.
@@ -312,7 +314,14 @@ pub fn report(files: &Files, budget: &Budget, now_s: u64) -> Report {
         limited: week.len() as u64,
         last_limited: week.last().map(|last| (*last).clone()),
         budget: budget.clone(),
+        is_known: is_known(files),
     }
+}
+
+fn is_known(files: &Files) -> bool {
+    let Files { reading, reads, limited, entries, ledger, .. } = files;
+    let nothing = reads.is_empty() && limited.is_empty() && entries.is_empty() && ledger.is_empty();
+    reading.fetched_at.is_some() || !nothing
 }
 
 fn is_recent(at: u64, window_s: u64, now_s: u64) -> bool {

@@ -20,7 +20,7 @@ pub const LOCK_WAIT: Duration = Duration::from_secs(2);
 /// How long the lock folder of an older shim is honoured; its owner died when it gets older.
 const OLD_LOCK_S: u64 = 30;
 
-/// Lines from which on calls that have left the window are dropped.
+/// Lines from which on calls that have left the window are dropped, once they are half of the log.
 const LONG: usize = 400;
 
 /// Past this the log is not one of ours; only its end is read.
@@ -57,7 +57,9 @@ pub fn take<T>(state: &Path, now: Now<'_>, decide: impl FnOnce(&[Slot]) -> (T, V
     if slots.is_empty() {
         return Ok(result);
     }
-    if log.rows.len() > LONG || log.is_odd || rows != log.rows[log.rows.len() - rows.len()..] {
+    // Most of a long log has left the window: now and then, so that few calls pay for it.
+    let is_long = log.rows.len() > LONG && rows.len() <= log.rows.len() / 2;
+    if is_long || log.is_odd || rows != log.rows[log.rows.len() - rows.len()..] {
         let text: String = rows.iter().chain(&slots).map(line).collect();
         atomic::replace(&path(state), text.as_bytes())?;
         return Ok(result);

@@ -18,7 +18,7 @@ pub struct Forge {
 /// One noun a module.
 #[derive(Debug, Subcommand)]
 pub enum Noun {
-    /// GitHub's quota
+    /// GitHub's quota: what is left of it, who spends it, and what the gate makes of it
     Budget(Budget),
     /// May an empty result be believed? Exit 0 operational, 3 degraded, 4 unreachable, 5 unknown
     Health(Health),
@@ -124,18 +124,52 @@ pub struct Json {
     pub json: bool,
 }
 
-/// GitHub's quota.
+/// `forge budget` alone is `forge budget status`.
 #[derive(Debug, Args)]
-#[command(disable_help_subcommand = true)]
+#[command(args_conflicts_with_subcommands = true, disable_help_subcommand = true)]
 pub struct Budget {
     #[command(subcommand)]
-    pub verb: BudgetVerb,
+    pub verb: Option<BudgetVerb>,
+    #[command(flatten)]
+    pub status: BudgetStatus,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum BudgetVerb {
+    /// What is left, who spent it, who was made to wait; never asks the forge
+    Status(BudgetStatus),
+    /// The one line for a doctor: INFO, or WARN under a floor or after a rate-limited answer
+    Doctor(Json),
+    /// Read the quota now (gh api rate_limit, free); exit 3 when the forge does not answer
+    Refresh(Json),
+    /// What the gate would do with a call of gh now, and why
+    Plan(BudgetCall),
+    /// Which quota a call of gh spends
+    Resource(BudgetCall),
+    /// Cut the logs to their bounds
+    Trim(Json),
     /// Run a command, count its calls of gh and read the quota before and after it
     Measure(BudgetMeasure),
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct BudgetStatus {
+    /// Print the document as JSON (bob-forge-quota/1)
+    #[arg(long)]
+    pub json: bool,
+    /// Print its compact form as JSON (bob-forge-quota-compact/1)
+    #[arg(long)]
+    pub compact: bool,
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct BudgetCall {
+    /// Print it as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// gh's arguments without gh itself, after `--`
+    #[arg(required = true, last = true, value_name = "ARGS")]
+    pub args: Vec<OsString>,
 }
 
 #[derive(Debug, Args)]

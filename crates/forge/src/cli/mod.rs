@@ -5,6 +5,7 @@
 //! one into text.
 
 mod args;
+mod budget;
 mod cache;
 mod health;
 mod measure;
@@ -48,9 +49,7 @@ pub fn run(argv: Vec<OsString>, env: Vec<(OsString, OsString)>, cwd: Option<Path
     let context = Context::new(env, cwd, None);
     let ended = match parsed.noun {
         args::Noun::Health(noun) => health::run(&context, noun, &mut output),
-        args::Noun::Budget(noun) => match noun.verb {
-            args::BudgetVerb::Measure(args) => measure::run(&context, &args, &mut output),
-        },
+        args::Noun::Budget(noun) => budget::run(&context, noun, &mut output),
         args::Noun::Cache(noun) => cache::run(&context, noun, &mut output),
         args::Noun::Queue(noun) => queue::run(&context, noun, &mut output),
     };

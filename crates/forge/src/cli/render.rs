@@ -1,10 +1,12 @@
 //! Values as lines of text.
 
+use engine::decide::quota::{self, Report};
 use engine::decide::signal::Signal;
 use engine::decide::verdict::{Observation, Reason, Sample, State, Verdict};
 use engine::error::Error;
 use engine::ops::cache::Reads;
 use engine::ops::health::{Evidence, Source, Status};
+use engine::process::kernel;
 use engine::settings::Settings;
 
 /// An error as one line: what, why, and what to do about it.
@@ -43,6 +45,22 @@ pub fn health(status: &Status) -> String {
     let advice = if advice.is_empty() { String::new() } else { format!(" — {advice}") };
     format!("forge: {state} ({reason}) — {seen}, source: {source}{advice}\n")
         + &status.cache.as_ref().map(reads).unwrap_or_default()
+        + &status.quota.as_ref().map(quota).unwrap_or_default()
+}
+
+/// The quota under the verdict; each line holds names that others chose.
+pub fn quota(report: &Report) -> String {
+    let lines = quota::lines(report, &kernel::local_time);
+    lines.iter().map(|line| plain(line) + "\n").collect()
+}
+
+/// A line in which nothing can move a terminal's cursor or turn its text around.
+pub fn plain(line: &str) -> String {
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    line.chars().map(|c| if hidden(c) { '?' } else { c }).collect()
 }
 
 /// What runs have acted on lately that the forge did not answer; nothing when there is none of it.
@@ -160,7 +178,15 @@ mod tests {
         };
         let rows: Vec<_> = words.split_whitespace().map(seen).collect();
         let verdict = classify(&rows, 1_000, 300);
-        health(&Status { verdict, source, checked_at: 1_000, age_s: 12, cache: None, trouble: None })
+        health(&Status {
+            verdict,
+            source,
+            checked_at: 1_000,
+            age_s: 12,
+            cache: None,
+            quota: None,
+            trouble: None,
+        })
     }
 
     #[test]

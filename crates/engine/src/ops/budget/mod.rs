@@ -6,7 +6,7 @@ mod refresh;
 mod report;
 mod turn;
 
-pub use report::{compact, doctor_line, document, lines, plan, refresh, resource_for, trim};
+pub use report::{compact, doctor_line, document, known, lines, plan, refresh, resource_for, trim};
 pub use turn::{Again, Around, Calling, Passage, Turn};
 
 /// The exit code of a background call that was refused ("try again later" in sysexits.h).

@@ -16,6 +16,14 @@ use crate::process::{find, kernel};
 use crate::settings::{self, Lookup};
 use crate::store::{budget, hold, ledger, observations, records};
 
+/// The report that every surface shows; `None` when the budget has nothing on file.
+///
+/// # Errors
+/// `EFORGE_USAGE`: there is no place for the files.
+pub fn known(context: &Context) -> Result<Option<Report>> {
+    gather(context).map(|report| report.is_known.then_some(report))
+}
+
 /// The report as `bob-forge-quota/1`. The logs are trimmed on the way.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Evidence, Status};
+use crate::decide::quota;
 use crate::decide::verdict::{Observation, Sample, State, Verdict};
 use crate::ops::cache::Reads;
 
@@ -37,7 +38,7 @@ impl Status {
             checked_at: self.checked_at,
             age_s: self.age_s,
             cache: self.cache.as_ref(),
-            quota: None,
+            quota: self.quota.as_ref().map(quota::to_json),
         })
     }
 }

@@ -11,9 +11,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::{append, probe, state_folder};
+use crate::decide::quota::Report;
 use crate::decide::verdict::{Observation, Reason, State, Stored, Verdict, classify};
 use crate::error::{Error, Result};
-use crate::ops::{Context, cache};
+use crate::ops::{Context, budget, cache};
 use crate::store::lock::Lock;
 use crate::store::ring::Identity;
 use crate::store::{observations as log, private, verdict};
@@ -71,6 +72,8 @@ pub struct Status {
     /// Reads that the forge did not answer of late: a condition of its own, whatever the verdict. `None`
     /// where nobody could look.
     pub cache: Option<cache::Reads>,
+    /// The quota, a reading beside the verdict that never changes it. `None` when nothing is known.
+    pub quota: Option<Report>,
     /// What could not be read, written or started. The rest of the status is then made without it.
     pub trouble: Option<Error>,
 }
@@ -94,6 +97,7 @@ pub fn known_state(context: &Context, options: &Options) -> Option<State> {
 }
 
 fn with_reads(context: &Context, status: Status) -> Status {
+    let status = Status { quota: budget::known(context).unwrap_or_default(), ..status };
     match cache::reads(context) {
         Ok(cache) => Status { cache, ..status },
         Err(trouble) => Status { trouble: status.trouble.or(Some(trouble)), ..status },
@@ -196,10 +200,11 @@ fn served(stored: Stored, now_s: u64) -> Status {
         checked_at: stored.checked_at,
         age_s,
         cache: None,
+        quota: None,
         trouble: None,
     }
 }
 
 fn fresh(verdict: Verdict, source: Source, now_s: u64) -> Status {
-    Status { verdict, source, checked_at: now_s, age_s: 0, cache: None, trouble: None }
+    Status { verdict, source, checked_at: now_s, age_s: 0, cache: None, quota: None, trouble: None }
 }

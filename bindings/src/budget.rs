@@ -1,0 +1,62 @@
+//! `scripts/forge/budget.js`.
+
+use engine::decide::resource::Resource;
+use engine::ops::Context;
+use engine::ops::budget;
+use napi_derive::napi;
+
+use crate::convert::{Call, Result, thrown};
+
+/// The line for `bob doctor`.
+#[napi(object, object_from_js = false)]
+pub struct BudgetDoctorLine {
+    /// INFO or WARN.
+    pub level: &'static str,
+    /// The line.
+    pub text: String,
+}
+
+/// The report, as `bob-forge-quota/1`.
+#[napi(catch_unwind)]
+pub fn budget_document(call: Call) -> Result<String> {
+    budget::document(&call.into()).map(|document| document.to_string()).map_err(thrown)
+}
+
+/// Its compact form.
+#[napi(catch_unwind)]
+pub fn budget_compact(call: Call) -> Result<String> {
+    budget::compact(&call.into()).map(|document| document.to_string()).map_err(thrown)
+}
+
+/// The line for `bob doctor`.
+#[napi(catch_unwind)]
+pub fn budget_doctor_line(call: Call) -> Result<BudgetDoctorLine> {
+    let (level, text) = budget::doctor_line(&call.into()).map_err(thrown)?;
+    Ok(BudgetDoctorLine { level: level.as_str(), text })
+}
+
+/// Reads the quota now, with the environment of `call`.
+#[napi(catch_unwind)]
+pub fn budget_refresh(call: Call) -> Result<bool> {
+    budget::refresh(&call.into()).map_err(thrown)
+}
+
+/// The quota that argv spends; null for none.
+#[napi(catch_unwind)]
+pub fn budget_resource_for(call: Call, args: Vec<String>) -> Option<&'static str> {
+    let args: Vec<_> = args.into_iter().map(Into::into).collect();
+    budget::resource_for(&Context::from(call), &args).map(Resource::as_str)
+}
+
+/// What the gate would do with argv now, as `bob-forge-plan/1`.
+#[napi(catch_unwind)]
+pub fn budget_plan(call: Call, args: Vec<String>) -> Result<String> {
+    let args: Vec<_> = args.into_iter().map(Into::into).collect();
+    budget::plan(&call.into(), &args).map(|plan| plan.to_string()).map_err(thrown)
+}
+
+/// Cuts the logs to their bounds.
+#[napi(catch_unwind)]
+pub fn budget_trim(call: Call) -> Result<String> {
+    budget::trim(&call.into()).map(|trimmed| trimmed.to_string()).map_err(thrown)
+}

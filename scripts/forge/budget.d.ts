@@ -1,0 +1,2 @@
+import { budget } from '../../index';
+export = budget;

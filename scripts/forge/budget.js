@@ -1,0 +1,44 @@
+'use strict';
+// GitHub's quota: what is left of it, who spends it, and what the gate would do (#3190, #3978).
+
+const { addon, callOf, callWithEnvironmentOf, optionsOf, usage } = require('./options.js');
+
+/** @typedef {typeof import('../../index.js').budget} Budget */
+
+/** The whole report, `bob-forge-quota/1`; never asks the forge. @type {Budget['document']} */
+exports.document = (options) => JSON.parse(addon.budgetDocument(callOf(optionsOf('document', options))));
+
+/** The form that a fleet snapshot carries a machine. @type {Budget['compact']} */
+exports.compact = (options) => JSON.parse(addon.budgetCompact(callOf(optionsOf('compact', options))));
+
+/** The line for `bob doctor`, and how loud it is. @type {Budget['doctorLine']} */
+exports.doctorLine = (options) => addon.budgetDoctorLine(callOf(optionsOf('doctorLine', options)));
+
+/** Reads the quota now (`gh api rate_limit`, free). @type {Budget['refresh']} */
+exports.refresh = (options) => addon.budgetRefresh(callWithEnvironmentOf(optionsOf('refresh', options)));
+
+/** The quota that a call spends; null for none. @type {Budget['resourceFor']} */
+exports.resourceFor = (args, options) => {
+  const given = optionsOf('resourceFor', options);
+  return addon.budgetResourceFor(callOf(given), wordsOf('resourceFor', args));
+};
+
+/** What the gate would do with a call now, and why; nothing is taken. @type {Budget['plan']} */
+exports.plan = (args, options) => {
+  const given = optionsOf('plan', options);
+  return JSON.parse(addon.budgetPlan(callOf(given), wordsOf('plan', args)));
+};
+
+/** Cuts every log to its bound; how many lines each has lost, by its name. @type {Budget['trim']} */
+exports.trim = (options) => JSON.parse(addon.budgetTrim(callOf(optionsOf('trim', options)))).removed;
+
+/**
+ * @param {string} name the function
+ * @param {unknown} args
+ */
+function wordsOf(name, args) {
+  if (Array.isArray(args) && args.every((arg) => typeof arg === 'string')) return args;
+  throw usage(`${name}: args must be an array of strings, gh's argv without gh itself`);
+}
+
+if (require.main === module) require('./main.js')('budget');
