@@ -562,4 +562,84 @@ export namespace budget {
 
   /** Cuts every log to its bound: how many lines each has lost, by its name. Throws `EFORGE_STATE`. */
   function trim(options?: CallOptions): Record<string, number>;
+
+  interface MeasureOptions extends CallOptions {
+    /** What the command prints goes to standard error, so that standard output stays free. Default false. */
+    json?: boolean;
+  }
+
+  /** A command's calls and what the token spent meanwhile. */
+  interface Measured {
+    schema: 'bob-forge-measure/1';
+    command: string[];
+    /** Its exit code; null when a signal ended it. */
+    exit: number | null;
+    /** The signal's number, or null. */
+    signal: number | null;
+    wallMs: number;
+    /** Its calls of gh, counted exactly. */
+    calls: number;
+    /** How often each of gh's commands was called; `-` for words that name none. */
+    byCommand: Record<string, number>;
+    byQuota: Record<Quota | 'none', number>;
+    /** What the token spent between the two reads, other sessions' calls included; null where it is unknown. */
+    points: Record<Quota, number | null>;
+    quota: Record<'before' | 'after', Record<Quota, { limit: number; remaining: number; used: number; resetAt: number } | null>>;
+  }
+
+  /**
+   * Runs a command for real and waits for it, with a recorder in front of gh on its PATH. Its streams are this
+   * process's. Throws `EFORGE_USAGE` when it cannot be started, `EFORGE_NO_GH` without the compiled shim, which is
+   * the recorder.
+   * @param command the program and its arguments
+   */
+  function measure(command: readonly string[], options?: MeasureOptions): Measured;
+}
+
+/** Runs gh for a caller with a time limit, without undoing the shim's waits. */
+export namespace patient {
+  /** What a runner is given besides gh's argv: every option of {@link run}, and these. */
+  interface RunnerOptions {
+    /** Milliseconds: the caller's own limit, and the wait that the shim is about to make. */
+    timeout?: number;
+    /** The environment for gh, with `BOB_FORGE_CALLER` and `BOB_FORGE_DEADLINE`. */
+    env: NodeJS.ProcessEnv;
+    [option: string]: unknown;
+  }
+
+  /**
+   * Runs gh. It may return or throw, resolve or reject. How gh ended is read from the result's or the error's
+   * `code`, `status` or `exitCode`, `stderr`, `signal`, and `timedOut` or `killed`.
+   */
+  type Runner<R> = (args: string[], options: RunnerOptions) => R | PromiseLike<R>;
+
+  /** What became of a call. */
+  interface Told {
+    /** How often it was run: 1 or 2. */
+    attempts: number;
+    /** It was run again. */
+    retried: boolean;
+  }
+
+  interface RunOptions extends CallOptions {
+    /** Milliseconds a call may take when nothing holds it. Without it the runner has no limit. */
+    timeout?: number;
+    /** What the caller calls itself (`brief`): recorded as `folder/caller`. */
+    caller?: string;
+    /** Anything else is handed to the runner. */
+    [option: string]: unknown;
+  }
+
+  /** A runner's result as {@link run} gives it: output alone (what `execFileSync` returns) is `stdout`. */
+  type Result<R> = (R extends string | Uint8Array ? { stdout: R } : R extends object ? R : {}) & Told;
+
+  /**
+   * Runs gh once, and once more when it met a rate limit, or when its time was up while the shim was holding it.
+   * The second time there is room for a full backoff. A write that may have reached the forge, or that the queue
+   * has taken over, is never run twice.
+   *
+   * Resolves with the runner's own result plus `attempts` and `retried`; rejects with the runner's own error, on
+   * which they are set. Rejects with `EFORGE_USAGE` when an argument does not fit.
+   */
+  function run<R>(execGh: Runner<R>, args: string[], options?: RunOptions): Promise<Result<R>>;
 }

@@ -9,3 +9,5 @@ exports.batch = require('./scripts/forge/batch.js');
 exports.cache = require('./scripts/forge/cache.js');
 /** @type {typeof import('./index.js').budget} */
 exports.budget = require('./scripts/forge/budget.js');
+/** @type {typeof import('./index.js').patient} */
+exports.patient = require('./scripts/forge/patient.js');

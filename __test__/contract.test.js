@@ -14,6 +14,7 @@ const names = {
     compact: 'function',
     doctorLine: 'function',
     document: 'function',
+    measure: 'function',
     plan: 'function',
     refresh: 'function',
     resourceFor: 'function',
@@ -26,6 +27,9 @@ const names = {
     lookup: 'function',
     status: 'function',
     store: 'function',
+  },
+  patient: {
+    run: 'function',
   },
   health: {
     EXIT_CODES: 'object',

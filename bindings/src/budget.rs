@@ -2,7 +2,7 @@
 
 use engine::decide::resource::Resource;
 use engine::ops::Context;
-use engine::ops::budget;
+use engine::ops::{budget, measure};
 use napi_derive::napi;
 
 use crate::convert::{Call, Result, thrown};
@@ -59,4 +59,12 @@ pub fn budget_plan(call: Call, args: Vec<String>) -> Result<String> {
 #[napi(catch_unwind)]
 pub fn budget_trim(call: Call) -> Result<String> {
     budget::trim(&call.into()).map(|trimmed| trimmed.to_string()).map_err(thrown)
+}
+
+/// Runs a command and measures it, with the environment of `call`: `bob-forge-measure/1`.
+#[napi(catch_unwind)]
+pub fn budget_measure(call: Call, command: Vec<String>, stdout_is_ours: bool) -> Result<String> {
+    let command: Vec<_> = command.into_iter().map(Into::into).collect();
+    let measured = measure::measure(&call.into(), &command, stdout_is_ours).map_err(thrown)?;
+    Ok(measured.to_json().to_string())
 }

@@ -8,6 +8,7 @@ pub mod budget;
 pub mod cache;
 pub mod convert;
 pub mod health;
+pub mod patient;
 
 use std::collections::HashMap;
 use std::panic;

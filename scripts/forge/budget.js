@@ -1,7 +1,7 @@
 'use strict';
 // GitHub's quota: what is left of it, who spends it, and what the gate would do (#3190, #3978).
 
-const { addon, callOf, callWithEnvironmentOf, optionsOf, usage } = require('./options.js');
+const { addon, callOf, callWithEnvironmentOf, optionsOf, typed, usage } = require('./options.js');
 
 /** @typedef {typeof import('../../index.js').budget} Budget */
 
@@ -31,6 +31,16 @@ exports.plan = (args, options) => {
 
 /** Cuts every log to its bound; how many lines each has lost, by its name. @type {Budget['trim']} */
 exports.trim = (options) => JSON.parse(addon.budgetTrim(callOf(optionsOf('trim', options)))).removed;
+
+/** Runs a command with a recorder in front of gh: its calls, and the token's spend meanwhile. @type {Budget['measure']} */
+exports.measure = (command, options) => {
+  const given = optionsOf('measure', options);
+  if (!Array.isArray(command) || !command.length || command.some((word) => typeof word !== 'string')) {
+    throw usage('measure: command must be an array of strings, a program and its arguments');
+  }
+  const json = typed('json', given.json, 'boolean') ?? false;
+  return JSON.parse(addon.budgetMeasure(callWithEnvironmentOf(given), command, json));
+};
 
 /**
  * @param {string} name the function

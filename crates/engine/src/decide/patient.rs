@@ -66,8 +66,7 @@ pub fn again(args: &[OsString], env: &GhEnv, outcome: &Outcome) -> bool {
     }
     if !outcome.timed_out {
         let Some(exit) = outcome.exit else { return false };
-        return classify(Ended::Code(exit), outcome.stderr.as_bytes(), args).signal == Signal::RateLimit
-            || ran_out_of_time(&outcome.stderr);
+        return classify(Ended::Code(exit), outcome.stderr.as_bytes(), args).signal == Signal::RateLimit;
     }
     let announced_s = announced_s(&outcome.stderr);
     let held_s = announced_s.max(outcome.wait_s);
@@ -80,11 +79,6 @@ pub fn again(args: &[OsString], env: &GhEnv, outcome: &Outcome) -> bool {
     // A queueable write that waits long is in the queue already; cut off, it could not say so.
     let may_be_queued = outcome.was_cut_off && matches!(plan(args, env).write, Write::Queueable(_));
     outcome.elapsed_ms <= held_s.saturating_mul(1_000) && !may_be_queued
-}
-
-/// The shim gave the call up because its caller's time would not have been enough for the wait.
-fn ran_out_of_time(stderr: &str) -> bool {
-    lines(stderr, "[forge-budget]").any(|line| line.contains("not sent") && line.contains("deadline"))
 }
 
 /// The seconds of every wait that the shim has announced.

@@ -12,6 +12,7 @@ pub mod budget;
 pub mod cache;
 pub mod health;
 pub mod measure;
+pub mod patient;
 pub mod queue;
 pub mod record;
 pub mod replay;

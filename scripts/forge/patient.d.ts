@@ -1,0 +1,2 @@
+import { patient } from '../../index';
+export = patient;
