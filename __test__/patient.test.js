@@ -139,7 +139,7 @@ test("through the shim: a limit that outlasts the shim's own backoff is met once
     execFileSync: (/** @type {string[]} */ args, /** @type {any} */ given) => execFileSync('gh', args, { ...given, encoding: 'utf8', stdio: 'pipe' }),
   };
   for (const [name, run] of Object.entries(runners)) {
-    await forge.fault({ fault: 'secondary', retry_after_s: null, times: 1 });
+    await forge.fault({ fault: 'secondary', retry_after_s: null, times: 2, operation: 'IssueByNumber' });
     const result = /** @type {any} */ (await patient.run(run, ['issue', 'view', '1', '--json', 'title'], options));
     assert.deepEqual([result.attempts, JSON.parse(result.stdout)], [2, { title: 'One' }], name);
   }

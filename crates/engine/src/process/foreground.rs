@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -29,8 +29,17 @@ pub fn run(
     if let Some(cwd) = cwd {
         child.current_dir(cwd);
     }
-    if stdout_is_ours {
-        child.stdout(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?));
+    // Handed on by hand: node closes its own at `exec`. One that is closed stays closed.
+    let (stdin, stdout, stderr) = (io::stdin(), io::stdout(), io::stderr());
+    let handed = |fd: BorrowedFd| fd.try_clone_to_owned().ok().map(Stdio::from);
+    if let Some(stdin) = handed(stdin.as_fd()) {
+        child.stdin(stdin);
+    }
+    if let Some(stdout) = handed(if stdout_is_ours { stderr.as_fd() } else { stdout.as_fd() }) {
+        child.stdout(stdout);
+    }
+    if let Some(stderr) = handed(stderr.as_fd()) {
+        child.stderr(stderr);
     }
     let _borrowed = Borrowed::take();
     let watch = Watch::install()?;
