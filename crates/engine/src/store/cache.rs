@@ -11,8 +11,8 @@
 
 use std::fs;
 use std::hash::Hasher;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -35,6 +35,7 @@ const LOCK_WAIT: Duration = Duration::from_millis(50);
 const HEADER_MAX: u64 = 256;
 const KEY_MAX: u64 = 256 << 10;
 const SEAL_BYTES: usize = 16;
+const MEMO_BYTES: usize = 42;
 const FILE_MAX: u64 = HEADER_MAX + KEY_MAX + ANSWER_MAX + SEAL_BYTES as u64;
 
 /// How much is kept.
@@ -94,7 +95,7 @@ pub fn store(root: &Path, key: &Key, entry: &Entry, now_ns: u64, bounds: Bounds)
         return Err(io::Error::from(io::ErrorKind::FileTooLarge));
     }
     let folder = Folder::prepare(root, STORE)?;
-    let Some(lock) = Lock::on(folder.open_or_create(LOCK)?, LOCK_WAIT)? else { return Ok(Stored::Busy) };
+    let Some(lock) = Lock::on(folder.open_lock(LOCK)?, LOCK_WAIT)? else { return Ok(Stored::Busy) };
     let name = file_name(key);
     let before = folder.stat(&name);
     if before.is_some() && is_newer(&folder, &name, entry.started_ns, now_ns) {
@@ -185,7 +186,7 @@ pub fn clear(root: &Path) -> io::Result<(u64, u64)> {
         folder => folder?,
     };
     let folder = Folder::prepare(root, STORE)?;
-    let Some(lock) = Lock::on(folder.open_or_create(LOCK)?, Duration::from_secs(2))? else {
+    let Some(lock) = Lock::on(folder.open_lock(LOCK)?, Duration::from_secs(2))? else {
         return Err(io::Error::new(io::ErrorKind::WouldBlock, "another process is writing to it"));
     };
     let files = files(&folder)?;
@@ -224,8 +225,10 @@ fn make_room(
         (entries + u64::from(size_before.is_none()), (bytes + size).saturating_sub(size_before.unwrap_or(0)))
     };
     let fits = |(entries, bytes): (u64, u64)| entries <= bounds.entries && bytes <= bounds.bytes;
-    if let Some((entries, bytes)) = memo(lock).map(after).filter(|count| fits(*count)) {
-        return remember(lock, entries, bytes);
+    let counted = memo(lock);
+    if let Some((entries, bytes)) = counted.map(after).filter(|count| fits(*count)) {
+        // An answer that is as long as the one before changes nothing.
+        return if counted == Some((entries, bytes)) { Ok(()) } else { remember(lock, entries, bytes) };
     }
     let mut others = files(folder)?;
     others.retain(|(other, ..)| other != name);
@@ -261,18 +264,16 @@ fn files(folder: &Folder) -> io::Result<Vec<(String, u64, i128)>> {
     Ok(files)
 }
 
+/// Two numbers of twenty digits: written in place, they always have the same length.
 fn memo(lock: &Lock) -> Option<(u64, u64)> {
-    let mut text = String::new();
-    lock.file().take(64).read_to_string(&mut text).ok()?;
-    let (entries, bytes) = text.strip_suffix('\n')?.split_once(' ')?;
+    let mut text = [0; MEMO_BYTES];
+    lock.file().read_exact_at(&mut text, 0).ok()?;
+    let (entries, bytes) = std::str::from_utf8(&text).ok()?.strip_suffix('\n')?.split_once(' ')?;
     Some((entries.parse().ok()?, bytes.parse().ok()?))
 }
 
-/// In two steps; between them there is no count, and the next writer lists the folder.
 fn remember(lock: &Lock, entries: u64, bytes: u64) -> io::Result<()> {
-    let mut file = lock.file();
-    file.set_len(0)?;
-    file.write_all(format!("{entries} {bytes}\n").as_bytes())
+    lock.file().write_all_at(format!("{entries:020} {bytes:020}\n").as_bytes(), 0)
 }
 
 struct Header {

@@ -209,7 +209,10 @@ fn the_oldest_go_first_and_no_bound_is_ever_passed() {
     fs::write(project.cache().join(LOCK), "nonsense").unwrap();
     store(project.root(), &key(501), &entry(501, b"z"), 1_000, bounds).unwrap();
     let (entries, bytes) = count();
-    assert_eq!(fs::read_to_string(project.cache().join(LOCK)).unwrap(), format!("{entries} {bytes}\n"));
+    assert_eq!(
+        fs::read_to_string(project.cache().join(LOCK)).unwrap(),
+        format!("{entries:020} {bytes:020}\n")
+    );
 }
 
 #[test]
