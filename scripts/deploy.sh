@@ -74,8 +74,19 @@ print_of() {
     fi
 }
 
+# Installed by an earlier run, and nobody has changed it since.
 remembered() {
-    [ -f "$manifest" ] && grep -q " $1\$" "$manifest"
+    [ -f "$manifest" ] && grep -qxF "$(print_of "$home/$1") $1" "$manifest"
+}
+
+# The first one counts, and it is there whole or not at all, whoever else does the same.
+keep() { # below
+    [ -e "$replaced/$1" ] || [ -L "$replaced/$1" ] || {
+        mkdir -p "$(dirname "$replaced/$1")"
+        cp -P "$home/$1" "$replaced/$1.$$"
+        ln -P "$replaced/$1.$$" "$replaced/$1" 2>/dev/null || true
+        rm -f "$replaced/$1.$$"
+    }
 }
 
 same() { # kind source place
@@ -94,7 +105,7 @@ judge() { # kind source below
     elif [ -d "$place" ]; then echo refuse
     elif remembered "$3"; then echo update
     elif [ "$1" = new ]; then echo leave
-    elif [ "$1" = shim ] && ! head -c 4096 "$place" | grep -aq bob-forge-gh-shim; then echo refuse
+    elif [ "$1" = shim ] && ! head -c 4096 "$place" 2>/dev/null | grep -aq bob-forge-gh-shim; then echo refuse
     else echo replace
     fi
 }
@@ -132,10 +143,7 @@ install_all() {
             replace) say replaced "$below (the older one is in forge/replaced)" ;;
         esac
         [ -n "$dry" ] && continue
-        if [ "$verdict" = replace ] && [ ! -e "$replaced/$below" ]; then
-            mkdir -p "$(dirname "$replaced/$below")"
-            cp -P "$home/$below" "$replaced/$below"
-        fi
+        [ "$verdict" != replace ] || keep "$below"
         [ "$verdict" = unchanged ] || put "$kind" "$source" "$home/$below"
         echo "$(print_of "$home/$below") $below" >>"$manifest.$$"
     done

@@ -124,6 +124,16 @@ fn without_a_real_gh_one_line_names_what_was_searched() {
 }
 
 #[test]
+fn an_odd_path_cannot_break_the_line() {
+    let sandbox = Sandbox::new(SCRIPT);
+    for odd in ["/a\nb\u{1b}[2J".to_string(), format!("/{}", "x/".repeat(32 << 10))] {
+        let run = sandbox.gh(&["pr", "status"]).env("PATH", &odd).run();
+        assert_eq!((run.exit, run.err().lines().count()), (Exit::Code(127), 1));
+        assert!(!run.err().contains('\u{1b}'));
+    }
+}
+
+#[test]
 fn a_gh_that_cannot_be_started_ends_with_126_and_one_line() {
     let sandbox = Sandbox::new(SCRIPT);
     folder(&sandbox, "broken");
@@ -145,6 +155,53 @@ fn a_script_without_an_interpreter_line_is_run_by_the_shell() {
         let run = sandbox.gh(&words).search_path(&path).run();
         assert_eq!((run.exit, run.out()), (Exit::Code(9), format!("{}|", words.join("|"))));
     }
+}
+
+#[test]
+fn where_the_caller_ignores_sigchld_a_gh_that_cannot_be_started_is_told_the_same() {
+    let sandbox = Sandbox::new(SCRIPT);
+    folder(&sandbox, "bare");
+    let text = sandbox.file("tmp/text", "echo hi; exit 9\n");
+    fs::set_permissions(&text, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(text, sandbox.path("bare/gh")).unwrap();
+    let path = [&*sandbox.path("bin"), &*sandbox.path("bare")];
+    let run = sandbox.gh(&["pr", "status"]).search_path(&path).ignoring(libc::SIGCHLD).run();
+    assert_eq!((run.exit, run.out()), (Exit::Code(9), "hi\n".into()));
+    let text = sandbox.file("tmp/text", "#!/nowhere/interpreter\n");
+    fs::set_permissions(&text, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::rename(text, sandbox.path("bare/gh")).unwrap();
+    let run = sandbox.gh(&["pr", "status"]).search_path(&path).ignoring(libc::SIGCHLD).run();
+    assert_eq!((run.exit, run.err().lines().count()), (Exit::Code(126), 1), "{}", run.err());
+}
+
+/// As a user who may not do everything: root is one without the right to ignore a file's mode.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_gh_that_is_for_others_to_run_is_passed_over_as_by_a_shell() {
+    let sandbox = Sandbox::new(SCRIPT);
+    folder(&sandbox, "others");
+    let script = sandbox.file("others/gh", "#!/bin/sh\nexit 55\n");
+    fs::set_permissions(script, fs::Permissions::from_mode(0o655)).unwrap();
+    let call = |program: PathBuf| {
+        // SAFETY: asks only.
+        let (program, words) = match unsafe { libc::geteuid() } {
+            0 => (
+                PathBuf::from("/usr/bin/setpriv"),
+                vec![
+                    "--bounding-set=-dac_override".into(),
+                    "--".into(),
+                    program,
+                    "pr".into(),
+                    "status".into(),
+                ],
+            ),
+            _ => (program, vec!["pr".into(), "status".into()]),
+        };
+        let path = [&*sandbox.path("bin"), &*sandbox.path("others"), &*sandbox.path("real")];
+        sandbox.program(program, &words).search_path(&path).run()
+    };
+    assert_eq!(call(sandbox.path("bin/gh")).exit, Exit::Code(7));
+    assert_eq!(sandbox.calls().len(), 1);
 }
 
 #[test]

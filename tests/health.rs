@@ -250,6 +250,30 @@ fn a_closed_reader_is_no_error_and_the_exit_code_still_answers() {
 }
 
 #[test]
+fn where_the_caller_ignores_sigchld_a_probe_is_still_seen_to_end() {
+    let sandbox = answering();
+    let run = sandbox.forge(&["health"]).ignoring(libc::SIGCHLD).run();
+    assert_eq!((run.exit, run.err()), (Exit::Code(0), String::new()), "{}", run.out());
+}
+
+#[test]
+fn nothing_in_the_log_can_speak_to_the_terminal() {
+    let odd =
+        format!("{}\t0\t5\tok\tissue \u{1b}]0;x\u{7}\tcore\t1\ta\u{202e}b\u{9b}2J\t\u{2028}\r\n", now_s());
+    let sandbox = with_log(&odd);
+    let run = sandbox.forge(&["health", "observations"]).run();
+    assert_eq!(run.out().lines().count(), 1, "{:?}", run.out());
+    let speaks = |c: char| c != '\n' && (c.is_control() || ('\u{2028}'..='\u{202e}').contains(&c));
+    assert!(!run.out().contains(speaks), "{:?}", run.out());
+    let newline = sandbox
+        .forge(&["health", "record", "--rc", "0"])
+        .env("BOB_FORGE_STATE", "/dev/null/a\nb\u{1b}")
+        .run();
+    assert_eq!((newline.exit, newline.err().lines().count()), (Exit::Code(1), 1), "{:?}", newline.err());
+    assert!(!newline.err().contains('\u{1b}'));
+}
+
+#[test]
 fn a_reset_forgets_everything() {
     let sandbox = with_log(&calls("net", 1));
     sandbox.forge(&["health"]).run();

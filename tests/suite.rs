@@ -11,6 +11,7 @@
 mod budget;
 mod cache;
 mod concurrency;
+mod deploy;
 mod finding;
 mod health;
 mod measure;

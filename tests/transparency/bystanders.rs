@@ -124,3 +124,22 @@ fn an_offline_call_becomes_gh_and_leaves_nothing_behind() {
         assert!(!sandbox.state().exists(), "gh {words:?} left something behind");
     }
 }
+
+#[test]
+fn whatever_stands_in_place_of_dot_git_does_not_hold_up_the_call() {
+    let sandbox = Sandbox::new(SCRIPT);
+    for (kind, make) in
+        [("fifo", ["/usr/bin/mkfifo", ".git"].as_slice()), ("zero", &["/bin/ln", "-s", "/dev/zero", ".git"])]
+    {
+        sandbox.reset();
+        let folder = sandbox.path(format!("work/{kind}"));
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(sandbox.program(make[0], &make[1..]).cwd(&folder).run().exit, Exit::Code(0));
+        for words in super::EVERY_SORT {
+            let run = sandbox.gh(words).cwd(&folder).run();
+            assert_eq!((run.exit, run.out()), (Exit::Code(3), "out\n".into()), "{kind} {words:?}");
+        }
+        let callers: Vec<_> = sandbox.observations().iter().map(|row| row[7].clone()).collect();
+        assert_eq!(callers, [kind, kind, kind, kind]);
+    }
+}

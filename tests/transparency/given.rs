@@ -1,8 +1,12 @@
 //! What the child is given: words, environment, working directory, stdin, umask, limits.
 
 use super::same;
-use crate::support::sandbox::Sandbox;
+use crate::support::sandbox::{Sandbox, place, shim};
+use crate::support::spawn::FORKING;
 use crate::support::streams::Stdin;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 #[test]
 fn words_reach_the_child_byte_for_byte() {
@@ -26,6 +30,40 @@ fn words_reach_the_child_byte_for_byte() {
 fn empty_words_in_a_row_and_a_word_of_100_kb_reach_the_child() {
     same("on *\n exit 0\n", |call| call.arg("").arg("").arg("x").arg(""));
     same("on *\n exit 0\n", |call| call.arg("--body").arg(vec![b'x'; 100_000]));
+}
+
+/// What fits beside the caller's own variables fits through the shim, which adds one. The kernel counts the
+/// program's own path too, so the two programs' are of one length here.
+#[test]
+fn words_that_just_fit_still_fit() {
+    let sandbox = Sandbox::new("on *\n exit 5\n");
+    fs::create_dir(sandbox.path("shim")).unwrap();
+    place(&shim(), &sandbox.path("shim/gh"));
+    let run = |program: &str, last: usize| {
+        let words = (0..16).map(|_| 130_000).chain([last]).map(|size| "x".repeat(size));
+        let mut command = Command::new(sandbox.path(program));
+        command.args(["pr", "status"]).args(words).env_clear().env("PATH", sandbox.path("real"));
+        command.env("BOB_FORGE_STATE", sandbox.state()).stderr(Stdio::null());
+        // SAFETY: a plain call, safe after fork.
+        unsafe {
+            command.pre_exec(|| {
+                let stack = libc::rlimit { rlim_cur: 8 << 20, rlim_max: libc::RLIM_INFINITY };
+                libc::setrlimit(libc::RLIMIT_STACK, &stack);
+                Ok(())
+            })
+        };
+        let _guard = FORKING.lock();
+        command.status().ok().and_then(|status| status.code())
+    };
+    let (mut fits, mut fits_not) = (0, 130_000);
+    assert_eq!((run("real/gh", fits), run("real/gh", fits_not)), (Some(5), None));
+    while fits_not - fits > 1 {
+        let middle = (fits + fits_not) / 2;
+        *(if run("real/gh", middle).is_some() { &mut fits } else { &mut fits_not }) = middle;
+    }
+    for less in [0, 1, 20, 40, 100] {
+        assert_eq!(run("shim/gh", fits - less), Some(5), "{less} bytes below the limit");
+    }
 }
 
 #[test]

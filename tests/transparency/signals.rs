@@ -3,6 +3,7 @@
 use super::{EVERY_SORT, same, same_of, same_while};
 use crate::support::sandbox::{Sandbox, wait_until};
 use crate::support::spawn::{self, Exit};
+use crate::support::streams::Out;
 
 #[test]
 fn ignored_signals_are_inherited() {
@@ -82,6 +83,25 @@ fn a_child_that_survives_a_signal_goes_on() {
                 running.send(signal);
                 sandbox.await_checkpoint("got");
                 sandbox.release("go");
+            },
+        );
+    }
+}
+
+#[test]
+fn a_child_that_survives_a_signal_goes_on_to_a_slow_reader() {
+    for _ in 0..4 {
+        same_while(
+            &EVERY_SORT,
+            "on *\n count TERM\n touch up\n err-mb 1\n await-count 1\n err-mb 1\n err end\n\n exit 3\n",
+            |call| call.stderr(Out::SlowPipe),
+            |sandbox, running| {
+                sandbox.await_checkpoint("up");
+                std::thread::sleep(std::time::Duration::from_millis(15));
+                for _ in 0..20 {
+                    running.send(libc::SIGTERM);
+                    std::thread::sleep(std::time::Duration::from_micros(500));
+                }
             },
         );
     }

@@ -160,3 +160,19 @@ fn the_two_commands_of_a_pipeline_end_as_without_the_shim() {
         assert_eq!((run.exit, run.out(), run.err()), (Exit::Code(0), "done\n".into(), String::new()));
     }
 }
+
+#[test]
+fn a_full_device_for_messages_kills_nobody() {
+    let script = "on *\n go-pipe\n err one\\n\n err two\\n\n out answer\\n\n err three\\n\n exit 0\n";
+    same(script, |call| call.stderr(Out::Full));
+    same("on *\n go-pipe\n err-mb 1\n err last\\n\n exit 3\n", |call| call.stderr(Out::Full));
+}
+
+#[test]
+fn an_answer_that_is_lost_on_a_full_device_is_no_success() {
+    for words in super::EVERY_SORT {
+        let sandbox = Sandbox::new("on *\n go-pipe\n err one\\n\n out answer\\n\n out more\\n\n exit 0\n");
+        let run = sandbox.gh(words).stdout(Out::Full).merged().run();
+        assert_eq!(run.exit, Exit::Code(1), "{words:?}");
+    }
+}

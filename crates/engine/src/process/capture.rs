@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::thread::Builder;
 use std::time::Duration;
 
 use std::os::unix::process::ExitStatusExt;
@@ -83,7 +84,7 @@ fn run(
     env: &Environment,
     cwd: Option<&Path>,
     timeout: Duration,
-    listen: fn(Option<ChildStderr>) -> Reader,
+    listen: fn(Option<ChildStderr>) -> io::Result<Reader>,
 ) -> io::Result<Captured> {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -96,7 +97,7 @@ fn run(
     let stopwatch = Stopwatch::start();
     let mut child = command.spawn()?;
     let (out, err) = (child.stdout.take(), child.stderr.take());
-    let readers = (reader(out), listen(err));
+    let readers = reader(out).and_then(|out| Ok((out, listen(err)?))).inspect_err(|_| abandon(&mut child))?;
     let timed_out = !wait_at_most(&mut child, timeout, &stopwatch)?;
     if timed_out {
         end(&mut child)?;
@@ -112,9 +113,9 @@ pub(super) type Reader = Receiver<Vec<u8>>;
 
 /// Two pipes are read by two short-lived threads: this is no hot path, and a full pipe would stop
 /// the child.
-pub(super) fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> Reader {
+pub(super) fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> io::Result<Reader> {
     let (send, receive) = channel();
-    std::thread::spawn(move || {
+    Builder::new().spawn(move || {
         let mut pipe = pipe.map(|pipe| pipe.take(OUTPUT_MAX));
         let mut piece = vec![0; 64 << 10];
         // What could not be read is not there to be classified.
@@ -123,14 +124,14 @@ pub(super) fn reader<R: Read + Send + 'static>(pipe: Option<R>) -> Reader {
                 break;
             }
         }
-    });
-    receive
+    })?;
+    Ok(receive)
 }
 
 /// Reads messages, and passes on at once the lines by which a shim speaks to its caller.
-fn relay(pipe: Option<ChildStderr>) -> Reader {
+fn relay(pipe: Option<ChildStderr>) -> io::Result<Reader> {
     let (send, receive) = channel();
-    std::thread::spawn(move || {
+    Builder::new().spawn(move || {
         let mut lines = pipe.map(|pipe| BufReader::new(pipe.take(OUTPUT_MAX)));
         let mut line = Vec::new();
         while let Some(Ok(1..)) = lines.as_mut().map(|lines| lines.read_until(b'\n', &mut line)) {
@@ -141,8 +142,13 @@ fn relay(pipe: Option<ChildStderr>) -> Reader {
                 break;
             }
         }
-    });
-    receive
+    })?;
+    Ok(receive)
+}
+
+/// Nobody can listen to the child (no more threads): it is ended and collected, whatever it says.
+pub(super) fn abandon(child: &mut Child) {
+    let _ = child.kill().and_then(|()| child.wait());
 }
 
 /// Asks the child to end, and ends it when it does not.
@@ -157,9 +163,14 @@ fn end(child: &mut Child) -> io::Result<()> {
 /// The child has ended: its output is complete, unless a grandchild keeps the pipe open; then what came
 /// until now is all that counts.
 pub(super) fn collect(reader: Reader) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while let Ok(piece) = reader.recv_timeout(Duration::from_millis(200)) {
+    const PATIENCE_MS: u64 = 200;
+    let (mut bytes, stopwatch) = (Vec::new(), Stopwatch::start());
+    let left = || Duration::from_millis(PATIENCE_MS.saturating_sub(stopwatch.ms()));
+    while let Ok(piece) = reader.recv_timeout(left()) {
         bytes.extend_from_slice(&piece);
+        if left().is_zero() {
+            break;
+        }
     }
     bytes
 }
@@ -200,6 +211,16 @@ mod tests {
         let done = sh("trap '' TERM; echo deaf; while :; do sleep 1; done", 200);
         assert_eq!((done.ended, done.timed_out), (Ended::Signal(libc::SIGKILL), true));
         assert_eq!(done.stdout, b"deaf\n");
+    }
+
+    #[test]
+    fn a_grandchild_that_goes_on_writing_is_not_waited_for() {
+        let since = Stopwatch::start();
+        let script = "(for i in $(seq 50); do echo more; sleep 0.1; done) & echo out; exit 2";
+        let done = sh(script, 10_000);
+        assert_eq!((done.ended, done.timed_out), (Ended::Code(2), false));
+        assert!(done.stdout.starts_with(b"out\n") || done.stdout.starts_with(b"more\n"));
+        assert!(since.ms() < 3_000, "took {} ms", since.ms());
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Channel {
     kept: VecDeque<u8>,
     /// The reader of what we write has gone away.
     pub reader_gone: bool,
+    /// Something could not be written (a full disk), though its reader is there.
+    pub is_lossy: bool,
     /// Something has been written out.
     pub has_flowed: bool,
 }
@@ -42,6 +44,7 @@ impl Channel {
             held: Vec::new(),
             kept: VecDeque::new(),
             reader_gone: false,
+            is_lossy: false,
             has_flowed: false,
         };
         Ok((channel, child_end))
@@ -94,10 +97,18 @@ impl Channel {
 
     fn write(&mut self, bytes: &[u8]) {
         self.has_flowed |= !bytes.is_empty();
-        if let Err(e) = write_all(self.to, bytes) {
+        let mut left = bytes;
+        match write_from(self.to, &mut left) {
+            Ok(()) => {}
             // Closing our end hands the child what it would have met itself.
-            self.reader_gone = e.kind() == io::ErrorKind::BrokenPipe;
-            self.from = None;
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => {
+                self.reader_gone = true;
+                self.from = None;
+            }
+            // What gh had written before it ended would be there for a slow reader.
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => self.leave(left),
+            // A full disk kills nobody, and there is no way to hand it on: a closed pipe would.
+            Err(_) => self.is_lossy = true,
         }
     }
 
@@ -124,47 +135,78 @@ impl Channel {
         self.holding.then_some(self.held.as_slice())
     }
 
+    /// Whether a part of what was for standard output could not be written.
+    pub fn lost_answer(&self) -> bool {
+        self.is_lossy && self.to == libc::STDOUT_FILENO
+    }
+
     /// Ends the channel: what is held is written out, and a grandchild that keeps the pipe open can
     /// go on writing.
     pub fn release(&mut self) {
         if self.holding {
             self.flow();
         }
-        self.leave();
+        self.leave(&[]);
     }
 
     /// Ends the channel without showing what is held: the caller sees something else instead.
     pub fn discard(&mut self) {
         self.holding = false;
         self.held = Vec::new();
-        self.leave();
+        self.leave(&[]);
     }
 
-    fn leave(&mut self) {
-        if let Some(from) = self.from.take() {
-            sys::leave_copying(from.as_raw_fd(), self.to);
+    fn leave(&mut self, left: &[u8]) {
+        let from = self.from.take();
+        if from.is_some() || !left.is_empty() {
+            sys::leave_copying(left, from.as_ref().map(AsRawFd::as_raw_fd), self.to);
         }
     }
 }
 
-/// Writes everything, however slow the reader. Once a signal has asked this process to end, a reader
-/// that takes nothing more is not waited for: gh itself would not have been either.
+/// What a pipe that is ready for more takes without blocking.
+const READY_MEANS: usize = 4 << 10;
+
+/// Writes everything, however slow the reader. Once a signal has asked this process to end and the child
+/// has ended, a reader that takes nothing more is not waited for: gh itself would not have been either.
 ///
 /// # Errors
 /// The reader has gone (`BrokenPipe`), the disk is full, or a signal ended the wait (`TimedOut`).
-pub fn write_all(to: RawFd, mut left: &[u8]) -> io::Result<()> {
+pub fn write_all(to: RawFd, mut bytes: &[u8]) -> io::Result<()> {
+    write_from(to, &mut bytes)
+}
+
+/// As [`write_all`]; `left` is what has not been written yet.
+fn write_from(to: RawFd, left: &mut &[u8]) -> io::Result<()> {
     while !left.is_empty() {
-        match sys::write(to, left) {
-            Ok(n) => left = &left[n..],
+        let mut next = *left;
+        if signals::received().is_some() {
+            wait_until_ready(to)?;
+            next = &left[..left.len().min(READY_MEANS)];
+        }
+        match sys::write(to, next) {
+            Ok(n) => *left = &left[n..],
             Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
-                let patience_ms = if signals::received().is_some() { 0 } else { -1 };
-                match sys::poll(&[(to, libc::POLLOUT)], patience_ms) {
-                    Ok(ready) if !ready[0] => return Err(io::Error::from(io::ErrorKind::TimedOut)),
-                    _ => {}
-                }
+                wait_until_ready(to)?;
             }
             Err(e) => return Err(e),
         }
     }
     Ok(())
+}
+
+/// Not in one long wait: a signal may come between the look and the wait.
+fn wait_until_ready(to: RawFd) -> io::Result<()> {
+    const STEP_MS: i32 = 50;
+    loop {
+        let is_over = signals::received().is_some() && signals::child_has_ended();
+        match sys::poll(&[(to, libc::POLLOUT)], if is_over { 0 } else { STEP_MS }) {
+            Ok(ready) if ready[0] => return Ok(()),
+            Ok(_) if is_over => return Err(io::Error::from(io::ErrorKind::TimedOut)),
+            Ok(_) => {}
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            // The write itself will tell.
+            Err(_) => return Ok(()),
+        }
+    }
 }

@@ -10,7 +10,12 @@ use crate::settings;
 
 /// Becomes the real gh: same process, nothing of ours left. Returns only with the reason why not.
 pub fn become_gh(program: &Path, argv: &[OsString], depth: u32) -> io::Error {
-    become_program(program, argv, &Block::environment_with(settings::DEPTH, &depth.to_string()))
+    let failed = become_program(program, argv, &Block::environment_with(settings::DEPTH, &depth.to_string()));
+    match failed.raw_os_error() {
+        // Arguments that just fit leave no room for a variable of ours.
+        Some(libc::E2BIG) => become_program(program, argv, &Block::environment_without(settings::DEPTH)),
+        _ => failed,
+    }
 }
 
 /// Becomes a program, be it a script without a `#!` line.
@@ -37,8 +42,9 @@ pub fn end_as(ended: Ended) -> ! {
     }
 }
 
-/// Writes a line of ours to standard error; a closed or full one is not worth a word.
+/// Writes a line of ours to standard error, whatever is in the names it holds; a closed or full one is not worth a word.
 pub fn say(line: &str) {
+    let line: String = line.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     pass_on(format!("{line}\n").as_bytes());
 }
 

@@ -7,6 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::sys;
+
 /// What every copy of the shim carries in its first bytes, the compiled one and the shell script
 /// that it replaces alike.
 pub const MARKER: &[u8] = b"bob-forge-gh-shim";
@@ -89,9 +91,11 @@ fn is_program(candidate: &Path) -> bool {
     program(candidate).is_some()
 }
 
-/// What is known of a file that can be run; `None` for any other.
+/// What is known of a file that this very user can run; `None` for any other, past which a shell goes on
+/// looking too.
 fn program(candidate: &Path) -> Option<Metadata> {
-    std::fs::metadata(candidate).ok().filter(|found| found.is_file() && found.mode() & 0o111 != 0)
+    let found = std::fs::metadata(candidate).ok().filter(Metadata::is_file)?;
+    sys::may_run(&sys::c_string(candidate.into())).then_some(found)
 }
 
 /// Every `gh` on `path` that can be run. Empty and relative entries are passed over: what lies in the

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::capture::{Captured, Environment, collect, reader, wait_at_most};
+use super::capture::{Captured, Environment, abandon, collect, reader, wait_at_most};
 use super::clock::Stopwatch;
 use super::sys;
 use crate::decide::signal::Ended;
@@ -59,7 +59,8 @@ impl Job<'_> {
             feed(pipe, bytes.to_vec());
         }
         let (out, err) = (child.stdout.take(), child.stderr.take());
-        let readers = (reader(out), reader(err));
+        let readers =
+            reader(out).and_then(|out| Ok((out, reader(err)?))).inspect_err(|_| abandon(&mut child))?;
         let timed_out = !wait_at_most(&mut child, self.timeout, &stopwatch)?;
         if timed_out {
             child.kill()?;

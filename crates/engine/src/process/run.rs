@@ -79,13 +79,18 @@ impl Ran {
     }
 
     /// Shows the caller what gh said, and returns how the shim has to end: as gh did, unless the
-    /// reader has gone away, which kills a `gh` that writes to it directly.
+    /// reader has gone away, which kills a `gh` that writes to it directly, or a part of the answer could
+    /// not be written: that is no success.
     pub fn show(mut self) -> Ended {
         for channel in self.answer.iter_mut().chain(&mut self.messages) {
             channel.release();
         }
         let reader_gone = self.channels().any(|channel| channel.reader_gone);
-        if reader_gone && self.sigpipe_kills { Ended::Signal(libc::SIGPIPE) } else { self.ended }
+        match self.ended {
+            _ if reader_gone && self.sigpipe_kills => Ended::Signal(libc::SIGPIPE),
+            Ended::Code(0) if self.channels().any(Channel::lost_answer) => Ended::Code(1),
+            ended => ended,
+        }
     }
 
     /// Drops what gh said and shows the caller `answer` in its place, and one line on standard error.
@@ -129,17 +134,8 @@ fn show_instead(answer: &[u8], line: &str, sigpipe_kills: bool) -> Ended {
 /// # Errors
 /// gh could not be started; nothing has happened yet, and the caller can still become gh.
 pub fn run(request: &Request, watch: &Watch) -> io::Result<Ran> {
-    let mut plumbing = Plumbing::lay(request)?;
     let stopwatch = Stopwatch::start();
-    let started = start(request, &plumbing, watch);
-    plumbing.child_ends.clear();
-    let pid = match started {
-        Ok(pid) => pid,
-        Err(e) => {
-            watch.restore();
-            return Err(e);
-        }
-    };
+    let (pid, mut plumbing) = begin(request, watch).inspect_err(|_| watch.restore())?;
     watch.adopt(pid);
     let ended = wait(pid, watch, || move_until_woken(watch, &mut plumbing));
     let ms = stopwatch.ms();
@@ -148,6 +144,14 @@ pub fn run(request: &Request, watch: &Watch) -> io::Result<Ran> {
     }
     let Plumbing { answer, messages, .. } = plumbing;
     Ok(Ran { ended, ms, answer, messages, sigpipe_kills: watch.sigpipe_kills })
+}
+
+fn begin<'a>(request: &Request<'a>, watch: &Watch) -> io::Result<(libc::pid_t, Plumbing<'a>)> {
+    let mut plumbing = Plumbing::lay(request)?;
+    let pid = start(request, &plumbing, watch)?;
+    // The child has its own copies; ours would keep its streams open.
+    plumbing.child_ends.clear();
+    Ok((pid, plumbing))
 }
 
 /// The pipes between the child and us.
@@ -260,9 +264,10 @@ pub(super) fn wait(pid: libc::pid_t, watch: &Watch, mut until_woken: impl FnMut(
         }
         watch.release();
         match sys::collect(pid) {
-            Change::Exited(code) => return Ended::Code(code),
-            Change::Killed(signal) => return Ended::Signal(signal),
-            Change::Stopped => {
+            Some(Change::Exited(code)) => return Ended::Code(code),
+            Some(Change::Killed(signal)) => return Ended::Signal(signal),
+            None => watch.adopt(pid),
+            Some(Change::Stopped) => {
                 watch.adopt(pid);
                 if !signals::was_continued() {
                     sys::stop_self();
@@ -281,7 +286,15 @@ fn move_until_woken(watch: &Watch, plumbing: &mut Plumbing) {
         fds.extend(channels.filter_map(Channel::poll_fd).map(|fd| (fd, libc::POLLIN)));
         fds.extend(plumbing.feed.as_ref().map(|feed| (feed.into.as_raw_fd(), libc::POLLOUT)));
         // A signal interrupts the wait, and its handler has written to the wake pipe.
-        let Ok(ready) = sys::poll(&fds, -1) else { continue };
+        let ready = match sys::poll(&fds, -1) {
+            Ok(ready) => ready,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            // Without a way to wait for it all: look everywhere, a little later.
+            Err(_) => {
+                sys::pause_ms(5);
+                vec![true; fds.len()]
+            }
+        };
         for ((fd, _), _) in fds.iter().zip(&ready).skip(1).filter(|(_, ready)| **ready) {
             plumbing.step(*fd);
         }

@@ -162,6 +162,14 @@ pub fn was_continued() -> bool {
     CONTINUED.swap(false, SeqCst)
 }
 
+/// Whether the child that signals are for has ended (or there is none any more).
+pub fn child_has_ended() -> bool {
+    match CHILD.load(SeqCst) {
+        0 => true,
+        pid => sys::has_ended(pid),
+    }
+}
+
 extern "C" fn on_signal(signal: c_int, info: *mut libc::siginfo_t, _context: *mut c_void) {
     // SAFETY: only atomics and calls that are safe inside a handler; errno is put back.
     unsafe {

@@ -33,6 +33,14 @@ impl Block {
     /// This process's environment, entry by entry as it was inherited (order, duplicates, entries
     /// without `=`), but with `name` set to `value`.
     pub fn environment_with(name: &str, value: &str) -> Block {
+        let own = c_string(format!("{name}={value}").into());
+        let Block { mut pointers, .. } = Block::environment_without(name);
+        pointers.insert(pointers.len() - 1, own.as_ptr());
+        Block { pointers, _owned: vec![own] }
+    }
+
+    /// The same without `name`.
+    pub fn environment_without(name: &str) -> Block {
         let mut pointers = Vec::new();
         // SAFETY: `environ` is NULL or a NULL-terminated array of NUL-terminated strings; nothing here
         // changes it, and the shim has one thread.
@@ -46,9 +54,8 @@ impl Block {
                 at = at.add(1);
             }
         }
-        let own = c_string(format!("{name}={value}").into());
-        pointers.extend([own.as_ptr(), std::ptr::null()]);
-        Block { pointers, _owned: vec![own] }
+        pointers.push(std::ptr::null());
+        Block { pointers, _owned: Vec::new() }
     }
 
     fn as_ptr(&self) -> *const *const c_char {
@@ -161,6 +168,25 @@ pub fn poll(fds: &[(RawFd, i16)], timeout_ms: c_int) -> io::Result<Vec<bool>> {
     Ok(set.iter().map(|p| p.revents != 0).collect())
 }
 
+/// Whether this process may run the file.
+pub fn may_run(path: &CStr) -> bool {
+    // SAFETY: asks only.
+    unsafe { libc::access(path.as_ptr(), libc::X_OK) == 0 }
+}
+
+/// Puts SIGCHLD back to its default: children stay until they are collected.
+pub fn reset_sigchld() {
+    // SAFETY: no handler is involved.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+/// Waits a little; a signal ends the wait.
+pub fn pause_ms(ms: u16) {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: libc::c_long::from(ms) * 1_000_000 };
+    // SAFETY: the time left is not wanted.
+    unsafe { libc::nanosleep(&pause, std::ptr::null_mut()) };
+}
+
 /// Whether two descriptors write to one place with one offset (`2>&1`), so that the order of what is
 /// written to them can be seen by a reader.
 pub fn same_destination(a: RawFd, b: RawFd) -> bool {
@@ -259,8 +285,10 @@ pub fn spawn_ignoring_sigchld(
     redirect: &[(RawFd, RawFd)],
     mask: &libc::sigset_t,
 ) -> io::Result<libc::pid_t> {
+    // Closed by `exec`; before that, it carries the reason why there was none.
+    let (failure, tell) = pipe()?;
     // SAFETY: the shim has one thread; the child calls only functions that are safe after `fork`.
-    unsafe {
+    let pid = unsafe {
         let pid = check(libc::fork())?;
         if pid == 0 {
             libc::signal(libc::SIGCHLD, libc::SIG_IGN);
@@ -269,9 +297,37 @@ pub fn spawn_ignoring_sigchld(
             }
             libc::sigprocmask(libc::SIG_SETMASK, mask, std::ptr::null_mut());
             libc::execve(program.as_ptr(), argv.as_ptr(), env.as_ptr());
+            let code = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+            let _ = write(tell.as_raw_fd(), &code.to_ne_bytes());
             libc::_exit(127);
         }
-        Ok(pid)
+        pid
+    };
+    drop(tell);
+    match read_code(failure.as_raw_fd()) {
+        Some(code) => {
+            reap(pid);
+            Err(io::Error::from_raw_os_error(code))
+        }
+        None => Ok(pid),
+    }
+}
+
+fn reap(pid: libc::pid_t) {
+    // SAFETY: a child of ours that is about to end; its status is not wanted.
+    while unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) } < 0
+        && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
+    {}
+}
+
+fn read_code(from: RawFd) -> Option<c_int> {
+    let mut code = [0; 4];
+    loop {
+        match read(from, &mut code) {
+            Ok(n) => return (n == code.len()).then(|| c_int::from_ne_bytes(code)),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
     }
 }
 
@@ -306,9 +362,10 @@ pub fn exec(program: &CStr, argv: &Block, env: &Block) -> io::Error {
     io::Error::last_os_error()
 }
 
-/// Leaves a copy of this process behind that goes on copying `from` to `to` until `from` ends: a
-/// grandchild may keep writing long after gh has gone, and must neither be cut off nor killed.
-pub fn leave_copying(from: RawFd, to: RawFd) {
+/// Leaves a copy of this process behind that writes what is `left` to `to` and goes on copying `from`, where
+/// there is one, until that ends: a grandchild may keep writing long after gh has gone, and must neither be cut
+/// off nor killed; a slow reader may take its time when the call must end.
+pub fn leave_copying(left: &[u8], from: Option<RawFd>, to: RawFd) {
     // SAFETY: the shim has one thread; the copy only reads, writes and leaves.
     unsafe {
         if libc::fork() != 0 {
@@ -318,25 +375,36 @@ pub fn leave_copying(from: RawFd, to: RawFd) {
         {
             libc::signal(signal, libc::SIG_DFL);
         }
-        for fd in (0..=2).filter(|fd| *fd != to && *fd != from) {
+        for fd in (0..=2).filter(|fd| *fd != to && Some(*fd) != from) {
             libc::close(fd);
         }
-        libc::fcntl(from, libc::F_SETFL, 0);
-        let mut chunk = [0_u8; 16 << 10];
-        while let Ok(n @ 1..) = read(from, &mut chunk) {
-            let mut left = &chunk[..n];
-            while let Ok(n @ 1..) = write(to, left) {
-                left = &left[n..];
-                if left.is_empty() {
+        if write_whole(to, left)
+            && let Some(from) = from
+        {
+            libc::fcntl(from, libc::F_SETFL, 0);
+            let mut chunk = [0_u8; 16 << 10];
+            while let Ok(n @ 1..) = read(from, &mut chunk) {
+                if !write_whole(to, &chunk[..n]) {
                     break;
                 }
-            }
-            if !left.is_empty() {
-                break;
             }
         }
         libc::_exit(0);
     }
+}
+
+fn write_whole(to: RawFd, mut left: &[u8]) -> bool {
+    while !left.is_empty() {
+        match write(to, left) {
+            Ok(n) => left = &left[n..],
+            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {
+                // Whatever the wait says, the next write tells.
+                let _ = poll(&[(to, libc::POLLOUT)], -1);
+            }
+            Err(_) => return false,
+        }
+    }
+    true
 }
 
 /// How a child changed, when it did.
@@ -353,30 +421,42 @@ pub enum Change {
 /// Whether something has happened to the child, without collecting it: a child that has ended keeps
 /// its number until [`collect`], so that no signal meant for it can meet another process.
 pub fn has_changed(pid: libc::pid_t) -> bool {
+    shows(pid, libc::WEXITED | libc::WSTOPPED)
+}
+
+/// Whether the child has ended, without collecting it.
+pub fn has_ended(pid: libc::pid_t) -> bool {
+    shows(pid, libc::WEXITED)
+}
+
+fn shows(pid: libc::pid_t, changes: c_int) -> bool {
     // SAFETY: the structure is plain data, filled by the call.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
-        let options = libc::WEXITED | libc::WSTOPPED | libc::WNOHANG | libc::WNOWAIT;
+        let options = changes | libc::WNOHANG | libc::WNOWAIT;
         libc::waitid(libc::P_PID, pid as libc::id_t, &mut info, options) != 0 || info.si_signo != 0
     }
 }
 
-/// Collects what has happened to the child.
-pub fn collect(pid: libc::pid_t) -> Change {
+/// Collects what has happened to the child; `None` when it was stopped and already goes on again.
+pub fn collect(pid: libc::pid_t) -> Option<Change> {
     let mut status = 0;
-    // SAFETY: one status for one child.
-    while unsafe { libc::waitpid(pid, &mut status, libc::WUNTRACED) } < 0 {
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+    loop {
+        // SAFETY: one status for one child.
+        match unsafe { libc::waitpid(pid, &mut status, libc::WUNTRACED | libc::WNOHANG) } {
+            0 => return None,
+            -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
             // Nobody to wait for (it was collected behind our back): that it ended is all that is
             // known, and that is no success.
-            return Change::Exited(1);
+            -1 => return Some(Change::Exited(1)),
+            _ => break,
         }
     }
-    match status {
+    Some(match status {
         _ if libc::WIFSTOPPED(status) => Change::Stopped,
         _ if libc::WIFSIGNALED(status) => Change::Killed(libc::WTERMSIG(status)),
         _ => Change::Exited(libc::WEXITSTATUS(status)),
-    }
+    })
 }
 
 /// Sends a signal.

@@ -1,15 +1,20 @@
 //! Folders 700, files 600, whatever the umask, and closed again when an older version left them open.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
+
+/// The mode bit of a folder that everybody may write into (`/tmp`).
+const SHARED: u32 = 0o1000;
 
 /// Makes sure that `folder` exists and is open to its owner alone. Its parents are made as any
 /// program would make them.
 pub fn ensure_folder(folder: &Path) -> io::Result<()> {
     match fs::metadata(folder) {
         Ok(found) if !found.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)),
+        // Everybody's folder (`/tmp`) named as ours is not ours to close.
+        Ok(found) if found.mode() & SHARED != 0 => Ok(()),
         Ok(found) => close(folder, found.mode()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
             if let Some(parent) = folder.parent().filter(|p| !p.as_os_str().is_empty()) {
@@ -48,6 +53,18 @@ pub fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
+/// The text of a small file that is not ours. Whatever else stands there (a FIFO, a device) is no text and
+/// must not hold up a call; nor must more than `max_bytes`, past which nothing is read.
+pub fn read_foreign(path: &Path, max_bytes: u64) -> Option<Vec<u8>> {
+    let file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path).ok()?;
+    if !file.metadata().ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(max_bytes).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 fn close(folder: &Path, mode: u32) -> io::Result<()> {
     if mode & 0o777 == 0o700 {
         return Ok(());
@@ -72,6 +89,14 @@ mod tests {
         fs::set_permissions(&folder, Permissions::from_mode(0o755)).unwrap();
         ensure_folder(&folder).unwrap();
         assert_eq!(mode(&folder), 0o700);
+    }
+
+    #[test]
+    fn a_folder_that_belongs_to_everybody_stays_open() {
+        let home = tempfile::tempdir().unwrap();
+        fs::set_permissions(home.path(), Permissions::from_mode(0o1777)).unwrap();
+        ensure_folder(home.path()).unwrap();
+        assert_eq!(fs::metadata(home.path()).unwrap().mode() & 0o7777, 0o1777);
     }
 
     #[test]

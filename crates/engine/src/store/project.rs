@@ -3,6 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::private;
+
+/// Past this a pointer file is none that git wrote.
+const POINTER_MAX: u64 = 16 << 10;
+
 /// The git top level above `cwd`; inside a linked worktree the main worktree's, because a queue must
 /// outlive a removed worktree. `None` outside a checkout.
 pub fn root(cwd: &Path) -> Option<PathBuf> {
@@ -19,7 +24,7 @@ pub fn root(cwd: &Path) -> Option<PathBuf> {
 /// the main worktree's `.git`; a submodule's has none and is a project of its own.
 fn main_worktree(folder: &Path) -> Option<PathBuf> {
     let git_dir = pointed_at(folder)?;
-    let common = fs::read_to_string(git_dir.join("commondir")).ok()?;
+    let common = text(&git_dir.join("commondir"))?;
     let common = fs::canonicalize(git_dir.join(common.trim())).ok()?;
     // A bare repository's worktrees have no main worktree to go to.
     let is_dot_git = common.file_name().is_some_and(|name| name == ".git");
@@ -40,15 +45,19 @@ pub fn git_dir(cwd: &Path) -> Option<PathBuf> {
 
 /// The git folder that a linked worktree's shares with its main worktree; otherwise itself.
 pub fn common_dir(git_dir: &Path) -> PathBuf {
-    match fs::read_to_string(git_dir.join("commondir")) {
-        Ok(common) => git_dir.join(common.trim()),
-        Err(_) => git_dir.to_path_buf(),
+    match text(&git_dir.join("commondir")) {
+        Some(common) => git_dir.join(common.trim()),
+        None => git_dir.to_path_buf(),
     }
 }
 
 fn pointed_at(folder: &Path) -> Option<PathBuf> {
-    let pointer = fs::read_to_string(folder.join(".git")).ok()?;
+    let pointer = text(&folder.join(".git"))?;
     Some(folder.join(pointer.strip_prefix("gitdir:")?.trim()))
+}
+
+fn text(path: &Path) -> Option<String> {
+    String::from_utf8(private::read_foreign(path, POINTER_MAX)?).ok()
 }
 
 #[cfg(test)]

@@ -5,11 +5,9 @@
 //! condition on remote URLs is judged by those that were read before it.
 
 use std::fs;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::project;
+use super::{private, project};
 use crate::decide::git_config::{self, Entry, Item};
 use crate::decide::git_include;
 use crate::decide::repo::Remote;
@@ -124,14 +122,7 @@ fn text_of(file: &Path) -> String {
 }
 
 fn text(file: &Path) -> Option<Vec<u8>> {
-    let mut text = Vec::new();
-    // Whatever stands there, a FIFO too, must not hold up a call.
-    let file = fs::File::options().read(true).custom_flags(libc::O_NONBLOCK).open(file).ok()?;
-    if !file.metadata().ok()?.is_file() {
-        return None;
-    }
-    file.take(READ_MAX).read_to_end(&mut text).ok()?;
-    Some(text)
+    private::read_foreign(file, READ_MAX)
 }
 
 /// The text of gh's `hosts.yml`: which hosts it knows, and as whom; empty where there is none.

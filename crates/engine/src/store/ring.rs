@@ -83,7 +83,11 @@ impl Ring {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
         match lock {
-            Some(lock) => self.settle(&lock, &log, size, bytes.len() as u64),
+            // The line is there: a count or a trim that failed is made up for by the next writer.
+            Some(lock) => {
+                let _ = self.settle(&lock, &log, size, bytes.len() as u64);
+                Ok(())
+            }
             // A trim may have replaced the log between our opening and our writing.
             None if identity_of(&log.metadata()?).ino != self.identity()?.ino => {
                 private::open(OpenOptions::new().append(true).create(true), &self.log)?.write_all(&bytes)
@@ -155,7 +159,7 @@ impl Ring {
             _ => (size_before + added, count_lines(log)?),
         };
         remember(lock.file(), size, lines)?;
-        if lines >= self.max_lines {
+        if lines >= self.max_lines || size > READ_MAX {
             // A tenth of slack, so that not every append has to trim.
             self.trim_locked(lock, self.max_lines - self.max_lines / 10)?;
         }
@@ -166,12 +170,13 @@ impl Ring {
         let mut old = private::open(OpenOptions::new().read(true), &self.log)?;
         let (bytes, identity) = self.read()?;
         let lines = bytes.iter().filter(|b| **b == b'\n').count() as u64;
-        if lines <= keep {
+        if lines <= keep && identity.size <= READ_MAX {
             return Ok(());
         }
-        let ends = bytes.iter().enumerate().filter(|(_, b)| **b == b'\n');
-        let cut = ends.map(|(at, _)| at + 1).nth((lines - keep) as usize - 1).unwrap_or(0);
-        let mut kept = bytes[cut..].to_vec();
+        // No writer of ours makes a longer line: one would only keep the log from ever getting small.
+        let is_fit = |line: &&[u8]| line.len() <= LINE_MAX;
+        let newest = bytes.split_inclusive(|b| *b == b'\n').skip(lines.saturating_sub(keep) as usize);
+        let mut kept: Vec<u8> = newest.filter(is_fit).flatten().copied().collect();
         // A writer that takes no lock may have appended since, and may still until the rename shows.
         old.seek(SeekFrom::Start(identity.size))?;
         old.read_to_end(&mut kept)?;
@@ -257,6 +262,21 @@ mod tests {
         ring.append(b"last").unwrap();
         assert_eq!(text(&ring).lines().count(), 90);
         assert_eq!(text(&ring).lines().last(), Some("last"));
+    }
+
+    #[test]
+    fn a_log_of_huge_lines_gets_small_again_and_keeps_the_others() {
+        let home = tempfile::tempdir().unwrap();
+        let ring = ring(home.path(), 100);
+        let huge = "x".repeat(1 << 20);
+        fs::write(ring.path(), format!("{huge}\nold\n").repeat(20)).unwrap();
+        ring.append(b"new").unwrap();
+        assert!(ring.identity().unwrap().size < 1 << 10);
+        assert_eq!(text(&ring).lines().last(), Some("new"));
+        assert!(text(&ring).lines().filter(|line| *line == "old").count() >= 15);
+        fs::write(ring.path(), "x".repeat(20 << 20)).unwrap();
+        ring.append(b"after no line at all").unwrap();
+        assert_eq!(text(&ring), "after no line at all\n");
     }
 
     #[test]

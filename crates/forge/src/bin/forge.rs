@@ -8,6 +8,7 @@ use engine::process::{ambient, exit};
 use forge::cli;
 
 fn main() -> ExitCode {
+    ambient::wait_for_children();
     let output = cli::run(ambient::argv(), ambient::environment(), ambient::folder());
     // A reader that went away (`… | head`) has what it wanted; the answer is the exit code.
     let _ = io::stderr().write_all(output.stderr.as_bytes());

@@ -62,11 +62,7 @@ fn text(status: &Status) -> String {
 
 /// A word as a line can show it: nothing in it may move a terminal's cursor or end the line.
 fn printable(word: &str) -> String {
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    match word.is_empty() || word.contains(|c: char| c.is_whitespace() || hidden(c)) {
+    match word.is_empty() || word.contains(|c: char| c.is_whitespace() || render::is_hidden(c)) {
         true => format!("{word:?}"),
         false => word.to_string(),
     }

@@ -11,7 +11,24 @@ use engine::settings::Settings;
 
 /// An error as one line: what, why, and what to do about it.
 pub fn error(e: &Error) -> String {
-    format!("forge: {}\n", e.explained())
+    format!("forge: {}\n", one_line(&e.explained()))
+}
+
+/// Whether a character could end a line, move a terminal's cursor or turn the text around.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text that was not written by us, as a line can show it.
+pub fn one_line(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match is_hidden(c) {
+            true => shown.extend(c.escape_unicode()),
+            false => shown.push(c),
+        }
+    }
+    shown
 }
 
 /// A usage error as one line; without any command, the whole help is the better answer.
@@ -68,6 +85,7 @@ fn reads(reads: &Reads) -> String {
     let Reads { served, stale, window, .. } = reads;
     let last = match (reads.last_answer_age_s, &reads.last_command, reads.last_signal) {
         (Some(age_s), Some(command), Some(signal)) => {
+            let command = one_line(command);
             format!(" (last: {command}, {age_s}s old, the live call failed: {signal})")
         }
         _ => String::new(),
@@ -133,7 +151,8 @@ fn advice(status: &Status) -> &'static str {
 
 /// What `record` wrote.
 pub fn recorded(o: &Observation) -> String {
-    format!("recorded: {} (exit {}, {} ms, {})\n", o.signal.as_str(), o.exit, o.ms, o.subcommand)
+    let subcommand = one_line(&o.subcommand);
+    format!("recorded: {} (exit {}, {} ms, {subcommand})\n", o.signal.as_str(), o.exit, o.ms)
 }
 
 /// The evidence, oldest first, one call a line.
@@ -149,7 +168,9 @@ pub fn observations(evidence: &Evidence, now_s: u64) -> String {
 }
 
 fn observation(o: &Observation, now_s: u64) -> String {
-    let Observation { exit, ms, subcommand, quota, cost, caller, session, .. } = o;
+    let Observation { exit, ms, cost, .. } = o;
+    let [subcommand, quota, caller, session] =
+        [&o.subcommand, &o.quota, &o.caller, &o.session].map(|text| one_line(text));
     let (age_s, signal) = (now_s.saturating_sub(o.at), o.signal.as_str());
     let note = if o.signal == Signal::Other { "  (no evidence)" } else { "" };
     format!(

@@ -19,6 +19,9 @@ use crate::store::lock::Lock;
 use crate::store::ring::Identity;
 use crate::store::{observations as log, private, verdict};
 
+/// Seconds a probe past its time limit may take to end: it is asked to, then killed.
+const PROBE_ENDS_S: u64 = 5;
+
 /// How a status is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -109,7 +112,7 @@ fn with_reads(context: &Context, status: Status) -> Status {
 pub(super) fn turn(context: &Context) -> Option<Lock> {
     let state = context.settings.state.as_deref()?;
     private::ensure_folder(state).ok()?;
-    let patience = Duration::from_secs(context.settings.probe_timeout_s.saturating_add(2));
+    let patience = Duration::from_secs(context.settings.probe_timeout_s.saturating_add(PROBE_ENDS_S));
     Lock::exclusive(&state.join("health.lock"), patience).ok().flatten()
 }
 
