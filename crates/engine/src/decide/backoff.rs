@@ -13,7 +13,7 @@ pub struct Answer {
     pub retry_after_s: Option<u64>,
     /// When the quota's window ends, in epoch seconds, as far as it is known and lies ahead.
     pub reset_at: Option<u64>,
-    /// Which rate-limited answer of this call it is, from 0.
+    /// Which rate-limited answer in a row it is, from 0: of this call, or of the machine when it has met more.
     pub retries: u32,
     /// How long the call has backed off, in milliseconds.
     pub backed_off_ms: u64,

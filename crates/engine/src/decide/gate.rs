@@ -24,10 +24,15 @@ pub struct Closed {
     /// The first moment not promised to a waiting caller: newcomers line up behind it. Epoch
     /// milliseconds.
     pub line_ms: u64,
+    /// How often in a row the first calls after a hold were limited again.
+    pub strikes: u32,
 }
 
 /// Callers leave a wait this far apart.
 pub const SPACING_MS: u64 = 500;
+
+/// A limit this long after a hold is a new one.
+const CALM_MS: u64 = 60_000;
 
 impl Closed {
     /// Gives a caller its moment: not before `opens_ms`, and [`SPACING_MS`] after whoever is in front.
@@ -35,6 +40,17 @@ impl Closed {
         let ticket_ms = opens_ms.max(self.line_ms);
         self.line_ms = ticket_ms + SPACING_MS;
         ticket_ms
+    }
+
+    /// Counts a rate-limited answer to a call that was let go at `sent_ms`, and returns how many holds in a
+    /// row have not been long enough. Calls that were on their way when the hold began say nothing about it.
+    pub fn strike(&mut self, sent_ms: u64, now_ms: u64) -> u32 {
+        if self.until_ms == 0 || now_ms > self.until_ms.saturating_add(CALM_MS) {
+            self.strikes = 0;
+        } else if sent_ms >= self.until_ms {
+            self.strikes = self.strikes.saturating_add(1);
+        }
+        self.strikes
     }
 
     /// Closes until `until_ms`, unless it is closed for longer.

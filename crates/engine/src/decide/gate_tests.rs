@@ -218,3 +218,20 @@ fn a_full_window_counts_before_the_pace_line_and_for_a_person_too() {
     let capped = Case { reading: reading(0, NOW + 9_999), ledger: slots(60, NOW - 20), ..Case::new() };
     assert_eq!(capped.says(), (Action::Hold, 40), "a reset too far away leaves the window");
 }
+
+#[test]
+fn a_hold_that_was_too_short_is_longer_the_next_time_for_everybody() {
+    let mut closed = Closed::default();
+    assert_eq!(closed.strike(NOW, NOW + 100), 0);
+    closed.close(NOW + 5_000);
+    assert_eq!(closed.strike(NOW + 50, NOW + 200), 0, "it was on its way already");
+    assert_eq!(closed.strike(NOW + 5_000, NOW + 5_900), 1);
+    closed.close(NOW + 15_000);
+    assert_eq!(
+        closed.strike(NOW + 5_500, NOW + 6_100),
+        1,
+        "the next in line had left before the answer came"
+    );
+    assert_eq!(closed.strike(NOW + 15_000, NOW + 15_500), 2);
+    assert_eq!(closed.strike(NOW + 90_000, NOW + 90_100), 0, "long ago");
+}

@@ -21,11 +21,12 @@ pub fn read(state: &Path) -> Each<Closed> {
     let Ok(text) = text(&path(state)) else { return closed };
     for (key, value) in pairs(&text) {
         let Some((name, what)) = key.split_once('_') else { continue };
-        let (Some(resource), Ok(ms)) = (Resource::parse(name), value.parse::<u64>()) else { continue };
+        let (Some(resource), Ok(number)) = (Resource::parse(name), value.parse::<u64>()) else { continue };
         let entry: &mut Closed = &mut closed[resource];
         match what {
-            "closed_until_ms" => entry.until_ms = ms,
-            "line_ms" => entry.line_ms = ms,
+            "closed_until_ms" => entry.until_ms = number,
+            "line_ms" => entry.line_ms = number,
+            "strikes" => entry.strikes = u32::try_from(number).unwrap_or(0),
             _ => {}
         }
     }
@@ -53,8 +54,10 @@ fn path(state: &Path) -> PathBuf {
 fn content(closed: &Each<Closed>) -> String {
     let mut text = String::from("schema=bob-forge-hold/1\n");
     for resource in Resource::ALL {
-        let (name, Closed { until_ms, line_ms }) = (resource.as_str(), closed[resource]);
-        text += &format!("{name}_closed_until_ms={until_ms}\n{name}_line_ms={line_ms}\n");
+        let (name, Closed { until_ms, line_ms, strikes }) = (resource.as_str(), closed[resource]);
+        text += &format!(
+            "{name}_closed_until_ms={until_ms}\n{name}_line_ms={line_ms}\n{name}_strikes={strikes}\n"
+        );
     }
     text
 }

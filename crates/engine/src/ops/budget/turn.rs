@@ -79,6 +79,8 @@ pub struct Turn<'a> {
     /// How far the time that counts is ahead of the clock.
     ahead_ms: u64,
     began_s: u64,
+    /// When it was last let go, in epoch milliseconds.
+    sent_ms: u64,
     waited_ms: u64,
     backed_off_ms: u64,
     retries: u32,
@@ -101,6 +103,7 @@ impl<'a> Turn<'a> {
             resource,
             ahead_ms: 0,
             began_s: clock::now_s(),
+            sent_ms: 0,
             waited_ms: 0,
             backed_off_ms: 0,
             retries: 0,
@@ -118,8 +121,14 @@ impl<'a> Turn<'a> {
 
     /// Waits until the call may go.
     pub fn pass(&mut self, around: &mut dyn Around) -> Passage {
+        let passage = self.wait_for_turn(around);
+        self.sent_ms = self.now_ms();
+        passage
+    }
+
+    fn wait_for_turn(&mut self, around: &mut dyn Around) -> Passage {
         loop {
-            let (gate, closed) = match self.look() {
+            let (gate, closed, asked_ms) = match self.look() {
                 Ok(seen) => seen,
                 Err(signal) => return Passage::Interrupted(signal),
             };
@@ -131,7 +140,11 @@ impl<'a> Turn<'a> {
                 Action::Pace => {
                     self.log(Event::Pace, gate.wait_s(), Some(&gate));
                     let slept = self.sleep(gate.wait_ms, around);
-                    return interrupted(slept).map_or(Passage::Go, Passage::Interrupted);
+                    // Somebody may have met a limit meanwhile: then it is back to the line.
+                    if interrupted(slept).is_none() && !self.is_closed() {
+                        return Passage::Go;
+                    }
+                    slept
                 }
                 Action::Refuse => {
                     self.log(Event::Refuse, 0, Some(&gate));
@@ -139,7 +152,7 @@ impl<'a> Turn<'a> {
                     return Passage::Refused;
                 }
                 Action::GiveUp => return Passage::OutOfTime,
-                Action::Wait => match self.wait(&gate, closed, around) {
+                Action::Wait => match self.wait(&gate, closed, asked_ms, around) {
                     Some(slept) => slept,
                     None => return Passage::OutOfTime,
                 },
@@ -158,15 +171,24 @@ impl<'a> Turn<'a> {
             return Again::No;
         }
         let limit = outcome.limit.unwrap_or(Limit::Primary);
-        let now_ms = self.now_ms();
-        let decided = backoff(&self.answer(limit, outcome.retry_after_s, now_ms), self.budget());
         let asked = signals::received().is_none() && can_replace && self.may_retry();
-        let opens_ms = now_ms + decided.wait_ms;
+        let now_ms = self.now_ms();
+        let decide = |strikes: u32| {
+            let retries = self.retries.max(strikes);
+            backoff(&self.answer(limit, outcome.retry_after_s, retries, now_ms), self.budget())
+        };
         let closed = hold::update(&self.state, self.resource, |closed| {
+            let decided = decide(closed.strike(self.sent_ms, now_ms));
+            let opens_ms = now_ms + decided.wait_ms;
             closed.close(opens_ms);
-            if asked && decided.again { closed.line_up(closed.until_ms) } else { opens_ms }
+            (decided, if asked && decided.again { closed.line_up(closed.until_ms) } else { opens_ms })
         });
-        let wait_ms = closed.unwrap_or(opens_ms).saturating_sub(now_ms).max(decided.wait_ms);
+        // A hold that cannot be written down is this call's own.
+        let (decided, opens_ms) = closed.unwrap_or_else(|_| {
+            let decided = decide(0);
+            (decided, now_ms + decided.wait_ms)
+        });
+        let wait_ms = opens_ms.saturating_sub(now_ms);
         if !asked {
             return Again::No;
         }
@@ -193,17 +215,18 @@ impl<'a> Turn<'a> {
         Again::Yes
     }
 
-    fn answer(&self, limit: Limit, retry_after_s: Option<u64>, now_ms: u64) -> Answer {
+    fn answer(&self, limit: Limit, retry_after_s: Option<u64>, retries: u32, now_ms: u64) -> Answer {
         let reset_at = budget::read(&self.state).quotas[self.resource].map(|quota| quota.reset_at);
-        let (retries, backed_off_ms) = (self.retries, self.backed_off_ms);
+        let backed_off_ms = self.backed_off_ms;
         Answer { limit, retry_after_s, reset_at, retries, backed_off_ms, now_ms }
     }
 
-    /// Decides over everything that is on file, and takes the call's slots when it goes.
+    /// Decides over everything that is on file, and takes the call's slots when it goes. With the moment that
+    /// was decided at, in epoch milliseconds.
     ///
     /// # Errors
     /// This signal came while another process held the ledger.
-    fn look(&mut self) -> Result<(Gate, Closed), i32> {
+    fn look(&mut self) -> Result<(Gate, Closed, u64), i32> {
         let reading = self.reading();
         if let Some(signal) = signals::received() {
             return Err(signal);
@@ -222,10 +245,10 @@ impl<'a> Turn<'a> {
             (gate, slots)
         });
         match (decided, signals::received()) {
-            (Ok(gate), _) => Ok((gate, closed)),
+            (Ok(gate), _) => Ok((gate, closed, now_ms)),
             (Err(e), Some(signal)) if e.kind() == io::ErrorKind::Interrupted => Err(signal),
             // The ledger fails open; the quotas still count.
-            (Err(_), _) => Ok((decide(&[]), closed)),
+            (Err(_), _) => Ok((decide(&[]), closed, now_ms)),
         }
     }
 
@@ -301,9 +324,9 @@ impl<'a> Turn<'a> {
 
     /// Waits for the quota to open, each caller for a moment of its own; `None` when its caller gives up
     /// before that.
-    fn wait(&mut self, gate: &Gate, closed: Closed, around: &mut dyn Around) -> Option<Slept> {
+    fn wait(&mut self, gate: &Gate, closed: Closed, asked_ms: u64, around: &mut dyn Around) -> Option<Slept> {
         let now_ms = self.now_ms();
-        let opens_ms = now_ms + gate.wait_ms;
+        let opens_ms = asked_ms + gate.wait_ms;
         // Whoever has waited already goes first: its moment was given before.
         let base_ms = if self.has_ticket { opens_ms } else { opens_ms.max(closed.line_ms) };
         let ticket_ms =
@@ -382,6 +405,10 @@ impl<'a> Turn<'a> {
         let entry = Entry { at: clock::now_s(), event, quota, remaining, seconds, subcommand };
         // What could not be written down has happened all the same.
         let _ = records::append_entry(&self.state, &entry);
+    }
+
+    fn is_closed(&self) -> bool {
+        hold::read(&self.state)[self.resource].until_ms > self.now_ms()
     }
 
     fn passes_deadline(&self, wait_ms: u64) -> bool {
