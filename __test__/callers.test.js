@@ -165,3 +165,102 @@ test('when nothing is stale, the sweep says why', async (t) => {
   await forge.control('POST', 'seed', { issues: [{ number: 3, labels: ['todo'], title: 'U', body: 'no links' }] });
   assert.equal(run(), 'no stale todos — 1 with an open link, 0 not taken over by a closed one, 1 without links\n');
 });
+
+const forgeMode = path.join(root, 'scripts/warp-drive/forge-mode.js');
+
+test('a warp run goes into degraded mode and back, parks at merging, and delivers what it wrote meanwhile', async (t) => {
+  const forge = await localForge(t);
+  await forge.control('POST', 'seed', { issues: [{ number: 1, title: 'One' }] });
+  const mode = (/** @type {string[]} */ ...words) => forge.run([process.execPath, forgeMode, ...words], { BOB_FORGE_REPLAY: '0' });
+  const state = () => JSON.parse(fs.readFileSync(forge.at('work/.claude/.warp-drive-state.json'), 'utf8'));
+  const gh = (/** @type {string[]} */ ...words) => forge.run(['gh', ...words], { BOB_FORGE_REPLAY: '0', BOB_FORGE_CACHE: '0' });
+  fs.mkdirSync(forge.at('work/.claude'));
+  fs.writeFileSync(forge.at('work/.claude/.warp-drive-state.json'), '{"item": 7}');
+
+  // Nothing is known: nothing changes, and no call is made.
+  assert.deepEqual([mode('transition', 'coding').status, state().forge.mode, state().item], [0, 'normal', 7]);
+  assert.equal((await forge.requests()).length, 0);
+  gh('issue', 'view', '1');
+  assert.equal(mode('transition', 'merging').status, 0);
+
+  await forge.fault(OUTAGE);
+  for (let i = 0; i < 10; i += 1) gh('issue', 'view', '1');
+  assert.equal(gh('issue', 'comment', '1', '--body', 'while away').status, 0);
+  assert.equal(mode('transition', 'testing').status, 0);
+  assert.equal(state().forge.mode, 'degraded');
+  for (const push of [[], ['--push']]) {
+    const parked = mode('transition', 'merging', ...push);
+    assert.equal(parked.status, 3);
+    assert.match(parked.stdout, /^forge: degraded mode — unreachable \(all-calls-failing\); parked at merging: the forge is unreachable/);
+  }
+  assert.match(mode('boundary').stdout, /^queue: 0 delivered, 1 still pending, 0 set aside — stopped: /);
+  assert.equal(mode('forge-check').status, 4);
+  assert.equal(state().forge.parked.phase, 'merging');
+
+  await forge.fault(null);
+  for (let i = 0; i < 10; i += 1) gh('issue', 'view', '1');
+  const check = mode('forge-check');
+  assert.deepEqual([check.status, check.stdout], [0, 'forge: normal mode — operational (recent-calls-succeeded) — resumed, merging may go on\n']);
+  const boundary = mode('boundary');
+  assert.deepEqual([boundary.status, boundary.stdout], [0, 'queue: 1 delivered, 0 still pending, 0 set aside\n']);
+  const { repos } = await forge.control('GET', 'state');
+  assert.deepEqual(repos['acme/widget'].issues[0].comments.map((/** @type {any} */ one) => one.body), ['while away']);
+  assert.equal(mode('transition', 'merging').status, 0);
+});
+
+test('a rate limit parks a merge, but never a plain push', async (t) => {
+  const forge = await localForge(t);
+  const mode = (/** @type {string[]} */ ...words) => forge.run([process.execPath, forgeMode, ...words]).status;
+  await forge.fault(LIMIT);
+  forge.run(['gh', 'issue', 'list']);
+  assert.deepEqual([mode('transition', 'merging', '--push'), mode('transition', 'merging'), mode('status')], [0, 3, 3]);
+  assert.deepEqual([mode('transition', 'coding'), mode('status'), mode('nosuch')], [0, 0, 2]);
+});
+
+const collect = path.join(root, 'scripts/brief/collect.js');
+
+test('a brief gives no count for what it could not read, and waits out a limit', async (t) => {
+  const forge = await localForge(t);
+  await forge.control('POST', 'seed', { issues: [{ number: 1, title: 'One', labels: ['bug'], assignees: ['monalisa'] }, { number: 2, title: 'Two' }] });
+  const run = (/** @type {string[]} */ words, /** @type {object} */ more = {}) => forge.run([process.execPath, collect, ...words], more);
+  const healthy = run([]);
+  assert.deepEqual([healthy.status, healthy.stderr], [0, '']);
+  assert.match(healthy.stdout, /^open in \{owner\}\/\{repo\}: 2 — #2 Two, #1 One\nasked by: 1 — monalisa\nassigned: 1 — #1 One\nreviews requested: 0\n$/);
+  await forge.fault({ ...OUTAGE, path: '/search' });
+  const half = run(['--json']);
+  assert.equal(half.status, 3);
+  assert.deepEqual(JSON.parse(half.stdout).parts.map((/** @type {any} */ part) => part.gap ?? part.items.length), [2, 1, 'last-known state, not live', 'server']);
+  await forge.fault({ fault: 'drop' });
+  assert.match(run([]).stdout, /\n4 of 4 parts could not be read: this brief is not complete\n$/);
+  // The quota is spent, and full again after one more run of the shim's own patience.
+  fs.writeFileSync(forge.at('nap'), '#!/bin/sh\n', { mode: 0o755 });
+  await forge.fault({ fault: 'secondary', retry_after_s: null, times: 2, path: '/repos' });
+  const limited = run(['--json', '--repo', 'acme/widget'], { BOB_FORGE_BUDGET: '1', BOB_FORGE_SLEEP: forge.at('nap'), BOB_FORGE_BACKOFF_MAX: '4' });
+  const parts = JSON.parse(limited.stdout).parts;
+  assert.deepEqual([limited.status, parts[0].attempts, parts[0].items.length], [0, 2, 2]);
+  const callers = fs.readFileSync(forge.at('bob/forge/observations.log'), 'utf8').trim().split('\n').map((line) => line.split('\t')[7]);
+  assert.deepEqual([...new Set(callers)], ['work/brief']);
+});
+
+const audit = path.join(root, 'scripts/audit.js');
+
+test('the fleet snapshot carries the verdict, what is undelivered and the quota, and makes no call', async (t) => {
+  const forge = await localForge(t);
+  await forge.control('POST', 'seed', { issues: [{ number: 1, title: 'One' }] });
+  const run = (/** @type {string[]} */ ...words) => forge.run([process.execPath, audit, ...words]);
+  const quiet = JSON.parse(run('snapshot').stdout);
+  assert.deepEqual([quiet.summary.forge.state, quiet.summary.forge_queue, quiet.summary.quota.graphql], ['unknown', { pending: 0, set_aside: 0, unknown: 0 }, null]);
+  await forge.fault(OUTAGE);
+  forge.run(['gh', 'issue', 'comment', '1', '--body', 'x']);
+  await forge.requests();
+  const { summary, projects } = JSON.parse(run('snapshot').stdout);
+  assert.deepEqual([summary.forge.state, summary.forge_queue.pending, projects.length, projects[0].forge_queue.depth], ['unreachable', 1, 1, 1]);
+  fs.writeFileSync(forge.at('other.json'), JSON.stringify({ ...quiet, machine: 'farm-01' }));
+  fs.writeFileSync(forge.at('mine.json'), run('snapshot').stdout);
+  const view = run('view', forge.at('mine.json'), forge.at('other.json')).stdout;
+  assert.match(view, /^Forge\n {2}machine .*\n.* unreachable {2}all-calls-failing {2}0\/1 {7}-\n {2}farm-01 .*unknown/);
+  assert.match(view, /\nUndelivered writes\n {2}machine .*\n.* work {5}1 /);
+  assert.match(view, /\nGitHub quota\n[^]*rate-limited answers this week: 0 \(target 0\)\n$/);
+  assert.equal((await forge.requests()).length, 0);
+  assert.equal(run('nosuch').status, 2);
+});

@@ -63,7 +63,7 @@ tab=$(printf '\t')
 commands="health cache budget"
 
 # Scripts that read through the modules: references, installed only where no other is.
-callers="warp-drive/flightplan.js todo/todo-consume.js"
+callers="warp-drive/flightplan.js warp-drive/forge-mode.js todo/todo-consume.js brief/collect.js groom/groom.sh audit.js"
 
 # The place's content in one word, as the manifest remembers it.
 print_of() {

@@ -2,6 +2,7 @@
 // How the scripts read: every answer comes with whether it was given live, so that none claims what was not read.
 
 const { spawn } = require('node:child_process');
+const addon = require('./addon.js');
 const { readIssues } = require('./batch.js');
 const { classifySignal } = require('./health.js');
 
@@ -10,12 +11,11 @@ const { classifySignal } = require('./health.js');
  * own messages are kept.
  * @param {string[]} args
  * @param {{timeout?: number, env?: NodeJS.ProcessEnv, input?: string}} [options]
- * @returns {Promise<{code: number | null, stdout: string, stderr: string, signal: string, timedOut: boolean, live: boolean}>}
+ * @returns {Promise<{code: number | null, stdout: string, stderr: string, outcome: string, timedOut: boolean, live: boolean}>}
  */
 exports.gh = (args, { timeout, env = process.env, input } = {}) => new Promise((resolve) => {
   const child = spawn('gh', args, { env, timeout, stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
   let [stdout, stderr, unseen] = ['', '', ''];
-  const started = Date.now();
   child.stdout?.setEncoding('utf8').on('data', (piece) => { stdout += piece; });
   child.stderr?.setEncoding('utf8').on('data', (piece) => {
     stderr += piece;
@@ -24,18 +24,27 @@ exports.gh = (args, { timeout, env = process.env, input } = {}) => new Promise((
     for (const line of lines) if (line.startsWith('[forge-')) process.stderr.write(`${line}\n`);
   });
   child.stdin?.on('error', () => {}).end(input);
-  const done = (/** @type {number | null} */ code, /** @type {string} */ signal, /** @type {boolean} */ timedOut) => {
-    resolve({ code, stdout, stderr, signal, timedOut, live: !/^\[forge-(cache|queue)\] /m.test(stderr) });
+  const done = (/** @type {number | null} */ code, /** @type {string} */ outcome, /** @type {boolean} */ timedOut) => {
+    resolve({ code, stdout, stderr, outcome, timedOut, live: !/^\[forge-(cache|queue)\] /m.test(stderr) });
   };
   child.on('error', (error) => {
     stderr += error.message;
     done(null, 'other', false);
   });
-  child.on('close', (code, killed) => {
-    const timedOut = killed !== null && timeout !== undefined && Date.now() - started >= timeout;
-    done(code, timedOut ? 'net' : classifySignal(code, stderr, args), timedOut);
-  });
+  // Only the time limit kills it from here.
+  child.on('close', (code) => done(code, child.killed ? 'net' : classifySignal(code, stderr, args), child.killed));
 });
+
+/**
+ * Runs one command of `forge` in this process and returns its document; null where it printed none.
+ * @param {string[]} words
+ * @param {string} [cwd]
+ * @returns {{code: number, document: any, stderr: string}}
+ */
+exports.forge = (words, cwd = process.cwd()) => {
+  const { code, stdout, stderr } = addon.cli(['forge', ...words], { ...process.env }, cwd);
+  return { code, document: stdout ? JSON.parse(stdout) : null, stderr };
+};
 
 /**
  * Reads issues once in the life of a process: together ahead of time, then one by one from what was read. With
