@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim test-forge-budget test-forge-quota sim
+.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim test-forge-budget test-forge-quota test-bob-groom sim
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26
@@ -39,6 +39,7 @@ test-forge-shim: test-gh ## the specification's: the shim's transparency
 test-forge-batch: build test-gh node_modules ## the specification's: batched reads, and the flight plan's use of them
 	cargo test -p forge-engine -- batch
 	node --test __test__/batch.test.js
+	node --test --test-name-pattern='flight plan|sweep' __test__/callers.test.js
 
 test-forge-cache: build node_modules ## the specification's: the read cache's store, engine and JS
 	cargo test -p forge-engine -- cache fallback keep
@@ -51,10 +52,14 @@ test-forge-budget: build test-gh node_modules ## the specification's: the gate, 
 	cargo test -p forge-engine -- gate backoff reading budget hold ledger lockdir records sleep
 	cargo test -p forge --test suite -- budget::
 
-test-forge-quota: build node_modules ## the specification's: the quota document and every surface that shows it
-	cargo test -p forge-engine -- quota
-	cargo test -p forge --test suite -- budget::report
-	node --test __test__/budget.test.js
+test-forge-quota: build test-gh node_modules ## the specification's: the quota document, every surface that shows it, the patient runner
+	cargo test -p forge-engine -- quota patient measure
+	cargo test -p forge --test suite -- budget::report measure::
+	node --test __test__/budget.test.js __test__/patient.test.js __test__/measure.test.js
+	node --test --test-name-pattern='snapshot|brief|doctor' __test__/callers.test.js
+
+test-bob-groom: build node_modules ## the specification's: groom's retry and its trailer
+	node --test __test__/groom.test.js
 
 sim: ## two hours of 1, 20 and 50 agents against a model of GitHub's limits, on the gate's own functions
 	cargo run -q --release -p forge-engine --example sim

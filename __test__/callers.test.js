@@ -4,7 +4,7 @@ const assert = require('node:assert/strict');
 const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
-const { VERSIONS, localForge, root } = require('./local-forge.js');
+const { VERSIONS, localForge, root, target } = require('./local-forge.js');
 
 const flightplan = path.join(root, 'scripts/warp-drive/flightplan.js');
 const todoConsume = path.join(root, 'scripts/todo/todo-consume.js');
@@ -263,4 +263,36 @@ test('the fleet snapshot carries the verdict, what is undelivered and the quota,
   assert.match(view, /\nGitHub quota\n[^]*rate-limited answers this week: 0 \(target 0\)\n$/);
   assert.equal((await forge.requests()).length, 0);
   assert.equal(run('nosuch').status, 2);
+});
+
+test("bob doctor prints the quota's line", async (t) => {
+  const forge = await localForge(t);
+  const home = forge.at('bob');
+  for (const folder of ['bin', 'scripts/cli']) fs.mkdirSync(path.join(home, folder), { recursive: true });
+  fs.symlinkSync(path.join(root, 'scripts/cli/bob'), path.join(home, 'bin/bob'));
+  fs.symlinkSync(path.join(target, 'deploy/forge'), path.join(home, 'scripts/cli/forge'));
+  assert.equal(forge.run([path.join(home, 'bin/bob'), 'doctor']).stdout, 'INFO forge quota: not read yet; no rate-limited answer this week\n');
+});
+
+test('the figures of the README: calls before and after, as measure counts them', async (t) => {
+  const forge = await localForge(t);
+  await planned(forge);
+  await todos(forge);
+  const measured = (/** @type {string[]} */ words, /** @type {object} */ more) => {
+    const { stdout } = forge.run([process.execPath, path.join(root, 'scripts/forge/budget.js'), 'measure', '--json', '--', process.execPath, ...words], more);
+    const { calls, wallMs } = JSON.parse(stdout);
+    return { calls, wallMs };
+  };
+  /** @type {[string[], number, number][]} */
+  const table = [
+    [[flightplan, 'status', '3198'], 48, 3],
+    [[flightplan, 'remaining', '3198', '--json'], 48, 3],
+    [[todoConsume, 'stale', '--dry-run'], 54, 7],
+  ];
+  for (const [words, before, after] of table) {
+    const [alone, together] = [measured(words, ALONE), measured(words, {})];
+    t.diagnostic(`${path.basename(words[0])} ${words.slice(1).join(' ')}: ${alone.calls} calls, ${alone.wallMs} ms -> ${together.calls} calls, ${together.wallMs} ms`);
+    assert.deepEqual([alone.calls, together.calls], [before, after]);
+    assert.ok(together.wallMs < alone.wallMs);
+  }
 });

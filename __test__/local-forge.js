@@ -90,3 +90,4 @@ exports.localForge = async (t, { version = 'wheel', shim = true } = {}) => {
 };
 
 exports.root = root;
+exports.target = target;
