@@ -1,9 +1,9 @@
 //! `<project>/.claude/forge/cache`: the last answer to every cacheable question (#1749).
 //!
 //! One file a question, `NAME.entry`: one line of header, the key's bytes, the answer's bytes exactly as
-//! gh printed them, and a seal over all of it. A file is written aside and renamed, so that a reader
-//! gets a whole one, be its writer killed at any moment; one that is damaged, cut, or was not written by
-//! this machine for this project is a miss, never an error.
+//! gh printed them, and a seal over all of it. A file is written aside and then takes the name, so that
+//! a reader finds a whole one, be its writer killed at any moment; one that is damaged, cut, or was not
+//! written by this machine for this project is a miss, never an error.
 //!
 //! `lock` is the writers' kernel lock and holds `entries bytes`: the bounds are kept without listing the
 //! folder. It is written before what it counts, so that a killed writer leaves it too high, never too
@@ -16,7 +16,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
-use super::folder::{Folder, Unfit};
+use super::folder::Folder;
 use super::lock::Lock;
 use crate::decide::cache_key::{Account, Key, Shown, sip};
 use crate::decide::fallback::Known;
@@ -80,9 +80,20 @@ pub enum Stored {
 /// The last answer to a question in this project; `None` where there is none that can be trusted.
 pub fn lookup(root: &Path, key: &Key) -> Option<Entry> {
     let folder = Folder::existing(root, STORE).ok()?;
-    let bytes = folder.read(&file_name(key), FILE_MAX).ok()?;
-    let (entry, of) = parse(&bytes, seal_key(root))?;
-    (of == key.bytes() && entry.answer.is_some()).then_some(entry)
+    let (name, seal_key) = (file_name(key), seal_key(root));
+    let read = || {
+        let bytes = folder.read(&name, FILE_MAX).ok()?;
+        let (entry, of) = parse(&bytes, seal_key)?;
+        (of == key.bytes()).then_some(entry)
+    };
+    // A file that is no entry may be one that a writer is done with and writes over: there is a newer
+    // one by now, and under the lock nobody writes.
+    let entry = read().or_else(|| {
+        folder.stat(&name)?;
+        let _lock = folder.open_lock(LOCK).and_then(|file| Lock::on(file, LOCK_WAIT)).ok();
+        read()
+    });
+    entry.filter(|entry| entry.answer.is_some())
 }
 
 /// Stores an answer, unless a call that started later has answered already.
@@ -155,15 +166,16 @@ pub fn list(root: &Path) -> io::Result<Listing> {
     };
     let seal_key = seal_key(root);
     for name in folder.names()?.iter().filter(|name| name.ends_with(SUFFIX)) {
-        let bytes = match folder.read(name, FILE_MAX) {
-            // Replaced or dropped while we looked.
-            Err(Unfit::Missing) => continue,
-            bytes => bytes.unwrap_or_default(),
+        let row = || {
+            let bytes = folder.read(name, FILE_MAX).ok()?;
+            let (entry, key) = parse(&bytes, seal_key)?;
+            Some((Key::show(key)?, entry.started_ns, entry.answer.map(|answer| answer.len() as u64)))
         };
-        let row = parse(&bytes, seal_key).and_then(|(entry, key)| {
-            let bytes = entry.answer.map(|answer| answer.len() as u64);
-            Some((Key::show(key)?, entry.started_ns, bytes))
-        });
+        // Twice, as in `lookup`; what was dropped meanwhile is nothing to report.
+        let row = row().or_else(row);
+        if row.is_none() && folder.stat(name).is_none() {
+            continue;
+        }
         match row {
             Some((question, started_ns, Some(bytes))) => {
                 listing.rows.push(Row { question, started_ns, bytes })

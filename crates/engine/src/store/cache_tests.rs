@@ -240,3 +240,29 @@ fn clear_drops_everything_and_says_how_much() {
     assert_eq!(list(project.root()).unwrap(), Listing::default());
     assert_eq!(project.put(&key(1), 1, b"one"), Stored::Kept);
 }
+
+#[test]
+fn a_reader_meets_a_whole_answer_whatever_is_being_written() {
+    let project = Project::new();
+    let answer = |n: u64| format!("answer {n}\n").repeat(1 + (n as usize * 37) % 3_000).into_bytes();
+    project.put(&key(1), 1, &answer(1));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for first in [2, 1_001] {
+            let (project, done) = (&project, &done);
+            threads.spawn(move || {
+                for n in first..first + 400 {
+                    // Both questions use the one file that is kept aside.
+                    project.put(&key(1), n, &answer(n));
+                    project.put(&key(2), n, &answer(n));
+                }
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+        }
+        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+            let entry = lookup(project.root(), &key(1)).expect("an answer at any moment");
+            assert_eq!(entry.answer.unwrap(), answer(entry.started_ns));
+        }
+    });
+    assert_eq!(list(project.root()).unwrap().damaged, 0);
+}
