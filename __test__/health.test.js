@@ -88,8 +88,12 @@ test('arguments that do not fit are TypeErrors that say what fits', (t) => {
     () => any.record({ rc: 1, sub: 7 }), () => any.status(null), () => any.status('x'), () => any.status({ ttl: '60' }),
     () => any.status({ window: -1 }), () => any.status({ window: NaN }), () => any.status({ probe: 1 }),
     () => any.status({ env: 7 }), () => any.isTrustworthy({ cwd: 7 }), () => any.classify(), () => any.classify([null]),
+    () => any.status({ ttl: Object.create(null) }), () => any.status({ env: { BOB_FORGE_TTL: Object.create(null) } }),
+    () => any.status({ env: { PATH: Symbol('x') } }), () => any.record({ rc: Object.create(null) }),
+    () => any.record({ rc: new Proxy([], { get: (of, name) => (name === 'length' ? 1e9 : Reflect.get(of, name)) }) }),
     () => any.classify([{}]), () => any.classify([{ signal: 'splendid' }]), () => any.classify([{ signal: 'ok', epoch: 'x' }]),
     () => any.classifySignal(), () => any.classifySignal('1'), () => any.classifySignal(1, 7), () => any.classifySignal(1, '', 'x'),
+    () => any.classifySignal(1, '', new Array(2)), () => any.classifySignal(1, '', new Proxy([], {}), 0) && any.record(),
   ];
   for (const call of wrong) assert.throws(call, { name: 'TypeError', code: 'EFORGE_USAGE' }, String(call));
   assert.deepEqual(health.observations(options), []);

@@ -43,7 +43,8 @@ exports.classify = (observations, options) => {
 
 /** The signal of one finished call: pure. @type {Health['classifySignal']} */
 exports.classifySignal = (exit, said, argv) => {
-  const [stderr, args] = [said ?? '', argv ?? []];
+  // A copy has no holes: what is missing is seen to be no string.
+  const [stderr, args] = [said ?? '', Array.isArray(argv) ? [...argv] : (argv ?? [])];
   if (exit !== null && !isExitCode(exit)) {
     throw usage(`classifySignal: exit must be an exit code, or null for a killed call, not ${show(exit)}`);
   }

@@ -69,7 +69,7 @@ function callOf(options) {
   const env = {};
   for (const name of settingNames) {
     const value = given[name];
-    if (value !== undefined) env[name] = String(value);
+    if (value !== undefined) env[name] = variable(name, value);
   }
   return { env, ...place(options) };
 }
@@ -82,7 +82,7 @@ function callWithEnvironmentOf(options) {
   /** @type {Record<string, string>} */
   const env = {};
   for (const [name, value] of Object.entries(environment(options))) {
-    if (value !== undefined) env[name] = String(value);
+    if (value !== undefined) env[name] = variable(name, value);
   }
   return { env, ...place(options) };
 }
@@ -110,7 +110,23 @@ function folder() {
 
 /** @param {unknown} value */
 function show(value) {
-  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  if (typeof value === 'string') return JSON.stringify(value);
+  // Not by its own words: an object may have none, and an array has a word for each of its elements.
+  if (Array.isArray(value)) return 'an array';
+  if (typeof value === 'object' && value !== null) return 'an object';
+  return typeof value === 'function' ? 'a function' : String(value);
+}
+
+/**
+ * A variable's value as a child would get it.
+ * @param {string} name
+ * @param {unknown} value
+ */
+function variable(name, value) {
+  if ((typeof value === 'object' && value !== null) || typeof value === 'function' || typeof value === 'symbol') {
+    throw usage(`env.${name} must be a string, not ${show(value)}`);
+  }
+  return String(value);
 }
 
 module.exports = { addon, callOf, callWithEnvironmentOf, optionsOf, show, typed, usage, whole };
