@@ -5,6 +5,7 @@ mod bystanders;
 mod descriptors;
 mod ends;
 mod given;
+mod random;
 mod real;
 mod signals;
 mod streams;

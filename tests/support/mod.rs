@@ -2,6 +2,7 @@
 
 pub mod bytes;
 pub mod command;
+pub mod dice;
 pub mod forge;
 pub mod queued;
 pub mod record;

@@ -88,6 +88,22 @@ fn a_full_device_is_met_as_without_the_shim() {
 }
 
 #[test]
+fn messages_to_a_full_device_do_not_end_gh() {
+    for code in [0, 1] {
+        let script = format!("on *\n alternate 50\n sleep 20\n alternate 50\n exit {code}\n");
+        same(&script, |call| call.stderr(Out::Full));
+    }
+}
+
+#[test]
+fn a_read_whose_answer_finds_no_room_is_a_failure() {
+    let sandbox = Sandbox::new("on *\n out hello\\n\n exit 0\n");
+    sandbox.checkout("acme/widget");
+    let run = sandbox.gh(&["issue", "list"]).stdout(Out::Full).run();
+    assert_eq!(run.exit, Exit::Code(1));
+}
+
+#[test]
 fn a_reader_that_goes_away_ends_the_call_as_without_the_shim() {
     for first in ["", " go-pipe\n"] {
         let out = format!("on *\n{first} out-mb 2\n exit 0\n");
