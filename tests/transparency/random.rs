@@ -19,7 +19,7 @@ use crate::support::streams::{Out, Stdin};
 enum Sort {
     /// Streamed, or passed through.
     Plain,
-    /// A cacheable read: the answer is held.
+    /// A cacheable read, or what one more word makes one: the answer is held.
     Read,
     /// A spoolable write: its URL is held.
     Write,
@@ -37,9 +37,9 @@ const CALLS: [(Sort, &[&str]); 24] = [
     (Sort::Plain, &["nonsense", "--flag"]),
     (Sort::Plain, &["repo", "clone", "acme/widget"]),
     (Sort::Plain, &["--version"]),
-    (Sort::Plain, &["issue", "list", "--help"]),
+    (Sort::Read, &["issue", "list", "--help"]),
     (Sort::Plain, &[]),
-    (Sort::Plain, &["--", "issue", "list"]),
+    (Sort::Read, &["--", "issue", "list"]),
     (Sort::Read, &["issue", "list"]),
     (Sort::Read, &["issue", "view", "5", "--comments"]),
     (Sort::Read, &["search", "issues", "words", "--json", "number"]),
@@ -100,10 +100,11 @@ impl Case {
             words.insert(at, word(&mut dice));
         }
         let (stdout, stderr) = streams(&mut dice, sort);
-        let mut ignored = signals(&mut dice);
+        let (mut ignored, mut blocked) = (signals(&mut dice), signals(&mut dice));
         if [&stdout, &stderr].contains(&&Out::PipeThatCloses(0)) {
             // A gh that survives a broken pipe makes of it what it will, and the fake something else.
             ignored.retain(|signal| *signal != libc::SIGPIPE);
+            blocked.retain(|signal| *signal != libc::SIGPIPE);
         }
         Case {
             words,
@@ -113,7 +114,7 @@ impl Case {
             stderr,
             env: (0..dice.below(4)).map(|_| entry(&mut dice)).collect(),
             ignored,
-            blocked: signals(&mut dice),
+            blocked,
             umask: *dice.one_of(&[0o022, 0o022, 0o077, 0o000, 0o777]),
             extra: if dice.once_in(4) { vec![3, 9 + dice.below(50) as i32] } else { Vec::new() },
             folder_is_gone: dice.once_in(12),
@@ -240,6 +241,7 @@ fn streams(dice: &mut Dice, sort: Sort) -> (Out, Out) {
     match (dice.one_of(&stdouts).clone(), dice.one_of(&stderrs).clone()) {
         // What gh itself does about a full disk differs from command to command.
         (Out::Full, Out::Merged | Out::Full) => (Out::Pipe, Out::Merged),
+        (Out::Full, gone @ Out::PipeThatCloses(_)) => (Out::Pipe, gone),
         streams => streams,
     }
 }

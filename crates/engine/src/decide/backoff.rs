@@ -36,10 +36,11 @@ pub struct Backoff {
 /// Decides. A wait that somebody named (a Retry-After, a reset) is taken whole or not at all: an earlier
 /// call would only be refused again. A wait that is ours to choose is cut to what is left of the bound.
 pub fn backoff(answer: &Answer, budget: &Budget) -> Backoff {
-    let doubling_ms = (budget.backoff_start_s.max(1) * 1_000).saturating_mul(1 << answer.retries.min(20));
-    let until_reset_ms = answer.reset_at.and_then(|at| (at * 1_000).checked_sub(answer.now_ms));
+    let doubling_ms =
+        budget.backoff_start_s.max(1).saturating_mul(1_000).saturating_mul(1 << answer.retries.min(20));
+    let until_reset_ms = answer.reset_at.and_then(|at| at.saturating_mul(1_000).checked_sub(answer.now_ms));
     let (named_ms, bound_s) = match (answer.retry_after_s, answer.limit) {
-        (Some(s), _) => (Some(s.max(1) * 1_000), budget.backoff_max_s),
+        (Some(s), _) => (Some(s.max(1).saturating_mul(1_000)), budget.backoff_max_s),
         (None, Limit::Secondary) => (None, budget.backoff_max_s),
         (None, Limit::Primary) => (until_reset_ms.filter(|ms| *ms > 0), budget.max_wait_s),
     };

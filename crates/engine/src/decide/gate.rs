@@ -38,7 +38,7 @@ impl Closed {
     /// Gives a caller its moment: not before `opens_ms`, and [`SPACING_MS`] after whoever is in front.
     pub fn line_up(&mut self, opens_ms: u64) -> u64 {
         let ticket_ms = opens_ms.max(self.line_ms);
-        self.line_ms = ticket_ms + SPACING_MS;
+        self.line_ms = ticket_ms.saturating_add(SPACING_MS);
         ticket_ms
     }
 
@@ -203,7 +203,7 @@ fn shut(scene: &Scene, resource: Resource) -> Option<Gate> {
         (Cause::Closed { until_ms: opens_ms }, opens_ms)
     } else {
         let (cause, reset_at) = under(scene, resource, scene.budget.floor[resource])?;
-        (cause, reset_at * 1_000)
+        (cause, reset_at.saturating_mul(1_000))
     };
     if scene.interactive {
         return Some(Gate { cause, ..Gate::FREE });
@@ -223,7 +223,7 @@ fn low(scene: &Scene, resource: Resource) -> Option<Gate> {
         return None;
     }
     let (cause, _) = under(scene, resource, scene.budget.pace[resource])?;
-    let wait_ms = scene.budget.pace_s * 1_000;
+    let wait_ms = scene.budget.pace_s.saturating_mul(1_000);
     let fits = wait_ms > 0 && !passes_deadline(scene, wait_ms);
     fits.then_some(Gate { action: Action::Pace, wait_ms, cause, capped: false })
 }
@@ -248,7 +248,7 @@ fn full(scene: &Scene, resource: Resource, calls: u64) -> Option<(u64, Cause)> {
         return None;
     }
     let bound = bound(scene.budget, resource);
-    let window_ms = scene.budget.rate_window_s * 1_000;
+    let window_ms = scene.budget.rate_window_s.saturating_mul(1_000);
     let ends_ms = |slot: &Slot| ends_ms(slot, window_ms, scene.now_ms);
     let live = |slot: &&Slot| slot.resource == resource && ends_ms(slot) > scene.now_ms;
     let mut ends: Vec<u64> = scene.ledger.iter().filter(live).map(ends_ms).collect();
@@ -280,7 +280,7 @@ pub fn share(ceiling: u64, percent: u64) -> u64 {
 /// When a slot leaves the window. One that is ahead of now was written before the clock was set back, and
 /// counts as one of now: nobody is locked out for longer than a window.
 fn ends_ms(slot: &Slot, window_ms: u64, now_ms: u64) -> u64 {
-    (slot.at * 1_000).min(now_ms) + window_ms
+    slot.at.saturating_mul(1_000).min(now_ms).saturating_add(window_ms)
 }
 
 /// No call waits longer than it may, and none past its caller's deadline.

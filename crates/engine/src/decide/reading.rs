@@ -81,7 +81,7 @@ impl Reading {
         match self.tried_at.max(self.fetched_at) {
             None => true,
             // Written before the clock was set back.
-            Some(at) if at > now_s + SKEW_S => true,
+            Some(at) if at > now_s.saturating_add(SKEW_S) => true,
             Some(at) => now_s.saturating_sub(at) >= ttl_s,
         }
     }
@@ -92,7 +92,8 @@ impl Reading {
         let quota = self.quotas[resource]?;
         let age_s = now_s.checked_sub(self.fetched_at?.saturating_sub(SKEW_S))?;
         let unreadable = self.tried_at > self.fetched_at && age_s > ttl_s;
-        let usable = quota.reset_at > now_s && !unreadable && age_s <= TOO_OLD_S.max(ttl_s) + SKEW_S;
+        let usable =
+            quota.reset_at > now_s && !unreadable && age_s <= TOO_OLD_S.max(ttl_s).saturating_add(SKEW_S);
         usable.then_some(quota)
     }
 

@@ -139,8 +139,11 @@ fn load(state: &Path) -> io::Result<Log> {
 /// of now, once, so that nobody is locked out for longer than a window.
 fn settled(rows: &[Slot], now: Now<'_>) -> Vec<Slot> {
     let (now_s, window_s) = (now.s, now.window_s);
-    let clamp = |slot: &Slot| Slot { at: if slot.at > now_s + SKEW_S { now_s } else { slot.at }, ..*slot };
-    rows.iter().map(clamp).filter(|slot| slot.at + window_s > now_s).collect()
+    let clamp = |slot: &Slot| Slot {
+        at: if slot.at > now_s.saturating_add(SKEW_S) { now_s } else { slot.at },
+        ..*slot
+    };
+    rows.iter().map(clamp).filter(|slot| slot.at.saturating_add(window_s) > now_s).collect()
 }
 
 fn line(slot: &Slot) -> String {

@@ -124,7 +124,7 @@ fn who_is_taken_over() {
             Owner { namespace: "x".into(), start: "1".into(), ..here.clone() },
             false,
         ),
-        ("alive, but late", Owner { boot_s: here.boot_s.wrapping_add(31), ..here.clone() }, true),
+        ("alive, but late", Owner { boot_s: here.boot_s.wrapping_sub(40), ..here.clone() }, true),
         ("within its lease", Owner { boot_s: here.boot_s + 29, ..here }, false),
     ];
     for (what, owner, taken_over) in table {

@@ -179,20 +179,21 @@ impl<'a> Turn<'a> {
         };
         let closed = hold::update(&self.state, self.resource, |closed| {
             let decided = decide(closed.strike(self.sent_ms, now_ms));
-            let opens_ms = now_ms + decided.wait_ms;
+            let opens_ms = now_ms.saturating_add(decided.wait_ms);
             closed.close(opens_ms);
             (decided, if asked && decided.again { closed.line_up(closed.until_ms) } else { opens_ms })
         });
         // A hold that cannot be written down is this call's own.
         let (decided, opens_ms) = closed.unwrap_or_else(|_| {
             let decided = decide(0);
-            (decided, now_ms + decided.wait_ms)
+            (decided, now_ms.saturating_add(decided.wait_ms))
         });
         let wait_ms = opens_ms.saturating_sub(now_ms);
         if !asked {
             return Again::No;
         }
-        let fits = self.backed_off_ms + wait_ms <= decided.bound_ms && !self.passes_deadline(wait_ms);
+        let fits =
+            self.backed_off_ms.saturating_add(wait_ms) <= decided.bound_ms && !self.passes_deadline(wait_ms);
         if !(decided.again && fits) {
             self.log(Event::BackoffCapped, 0, None);
             return Again::No;
@@ -204,7 +205,7 @@ impl<'a> Turn<'a> {
         let wait_s = wait_ms.div_ceil(1_000);
         around.say(&messages::retrying(self.resource, limit, wait_s));
         self.log(Event::Backoff, wait_s, None);
-        let opens_s = (self.now_ms() + wait_ms) / 1_000;
+        let opens_s = self.now_ms().saturating_add(wait_ms) / 1_000;
         if let Some(signal) = interrupted(self.long_sleep(wait_ms, around)) {
             return Again::Interrupted(signal);
         }
@@ -284,7 +285,8 @@ impl<'a> Turn<'a> {
         let (floor, ttl_s) = (self.budget().floor, self.budget().ttl_s);
         let (ahead_s, began_s) = (self.ahead_ms / 1_000, self.began_s);
         // A reading of this call's own time moves with it.
-        let shift = |at: Option<u64>| at.map(|at| if at >= began_s { at + ahead_s } else { at });
+        let shift =
+            |at: Option<u64>| at.map(|at| if at >= began_s { at.saturating_add(ahead_s) } else { at });
         let moved = move |reading: Reading| Reading {
             fetched_at: shift(reading.fetched_at),
             tried_at: shift(reading.tried_at),
@@ -326,7 +328,7 @@ impl<'a> Turn<'a> {
     /// before that.
     fn wait(&mut self, gate: &Gate, closed: Closed, asked_ms: u64, around: &mut dyn Around) -> Option<Slept> {
         let now_ms = self.now_ms();
-        let opens_ms = asked_ms + gate.wait_ms;
+        let opens_ms = asked_ms.saturating_add(gate.wait_ms);
         // Whoever has waited already goes first: its moment was given before.
         let base_ms = if self.has_ticket { opens_ms } else { opens_ms.max(closed.line_ms) };
         let ticket_ms =
@@ -413,7 +415,7 @@ impl<'a> Turn<'a> {
 
     fn passes_deadline(&self, wait_ms: u64) -> bool {
         let deadline_ms = self.budget().deadline.map(|deadline| deadline.saturating_mul(1_000));
-        deadline_ms.is_some_and(|deadline_ms| self.now_ms() + wait_ms > deadline_ms)
+        deadline_ms.is_some_and(|deadline_ms| self.now_ms().saturating_add(wait_ms) > deadline_ms)
     }
 
     fn is_interactive(&self) -> bool {
