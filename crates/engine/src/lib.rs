@@ -27,6 +27,7 @@
 //!   [`process::invocation`], and passed on.
 
 mod checkpoint;
+mod control;
 pub mod decide;
 pub mod error;
 pub mod ops;

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use crate::control::Guard;
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
 
 const FOLDER: Mode = Mode::RWXU;
@@ -225,6 +226,11 @@ impl Folder {
     /// may meet a file that is being written over, has to see that by its content, and reads again.
     pub fn replace_unsynced(&self, name: &str, parts: &[&[u8]]) -> io::Result<()> {
         const ASIDE: &str = "aside.tmp";
+        if Guard::Aside.is_off() {
+            self.remove(name)?;
+            let mut file = self.create_new(name)?;
+            return parts.iter().try_for_each(|part| file.write_all(part));
+        }
         let length: u64 = parts.iter().map(|part| part.len() as u64).sum();
         let mut file = match self.open_plain(ASIDE, OFlags::WRONLY) {
             Ok(file) => file,

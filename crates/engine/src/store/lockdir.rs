@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::private;
+use crate::control::Guard;
 
 /// A lease is over after this long, its owner alive or not.
 pub const LEASE_S: u64 = 30;
@@ -120,6 +121,11 @@ fn contend(folder: &Path, aside: &Path, wait: Duration, kernel: &dyn Kernel) -> 
 /// Removes a lock whose owner is dead or late; true when it may be free now. Unlinking the token that was
 /// seen has one winner by construction.
 fn clear_if_dead(folder: &Path, kernel: &dyn Kernel) -> bool {
+    if Guard::Token.is_off() {
+        // What most scripts do.
+        let is_old = age_s(folder).is_some_and(|age_s| age_s >= LEASE_S);
+        return is_old && fs::remove_dir_all(folder).is_ok();
+    }
     let Ok(entries) = fs::read_dir(folder) else { return !folder.exists() };
     let is_owner = |name: &std::ffi::OsString| name.to_string_lossy().starts_with("owner.");
     let owner = entries.flatten().map(|entry| entry.file_name()).find(is_owner);

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::ring::Identity;
 use super::{atomic, private};
+use crate::control::Guard;
 use crate::decide::verdict::Stored;
 
 /// What the file says about its own form; a file of another form is no verdict.
@@ -35,7 +36,8 @@ pub fn read(state: &Path, log: &Identity) -> Option<Stored> {
     let mut bytes = Vec::with_capacity(1024);
     file.take(READ_MAX).read_to_end(&mut bytes).ok()?;
     let document: Document = serde_json::from_slice(&bytes).ok()?;
-    (document.schema == SCHEMA && document.log == *log).then_some(document.stored)
+    (document.schema == SCHEMA && (document.log == *log || Guard::VerdictIdentity.is_off()))
+        .then_some(document.stored)
 }
 
 /// Stores a verdict derived from this log.
