@@ -11,16 +11,20 @@ use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use engine::decide::argv;
 use engine::decide::backoff::{self, backoff};
 use engine::decide::cache_key::{Account, Key};
+use engine::decide::entry;
 use engine::decide::gate::{Closed, Scene, Slot, gate};
 use engine::decide::git_config::{self, Item};
 use engine::decide::git_include;
 use engine::decide::hosts;
+use engine::decide::journal::{Event, Line};
 use engine::decide::plan::{GhEnv, plan};
+use engine::decide::queued::{self, Step};
 use engine::decide::reading::Reading;
 use engine::decide::repo::{self, Remote, Repo, Target};
 use engine::decide::resource::Resource;
@@ -30,13 +34,17 @@ use engine::decide::write::{Write, with_body_file};
 use engine::settings::Settings;
 use engine::store;
 
+/// What a fuzzer checks of some bytes.
+pub type Body = fn(&[u8]);
+
 /// Every body by its fuzz target's name.
-pub const ALL: [(&str, fn(&[u8])); 7] = [
+pub const ALL: [(&str, Body); 8] = [
     ("argv", argv),
     ("signal", signal),
     ("logs", logs),
     ("states", states),
     ("cache", cache),
+    ("queue", queue),
     ("git", git),
     ("urls", urls),
 ];
@@ -308,6 +316,56 @@ pub fn cache(data: &[u8]) {
     assert!(found.is_none() || bytes == whole, "a damaged entry was served");
     assert!(found.as_ref() == Some(&entry) || bytes != whole, "a whole entry was not");
     store::cache::list(&root).unwrap();
+}
+
+/// The queue's files with anything in them: no entry and no line that this machine did not write is taken for
+/// its own, and every one that it wrote is.
+pub fn queue(data: &[u8]) {
+    let home = scratch();
+    let root = home.join("project");
+    fs::create_dir_all(&root).unwrap();
+    let text = String::from_utf8_lossy(data);
+    if let Some(line) = Line::parse(&text) {
+        assert_eq!(
+            Line::parse(&line.to_text()).as_ref(),
+            Some(&line),
+            "a line that is written is read as it was"
+        );
+    }
+    entry::parse_id(&text);
+    entry::parse_handle(&text);
+    entry::number_in_url(&text);
+    queued::handle_in(&text);
+    queued::reread(&text.split('\0').map(String::from).collect::<Vec<_>>());
+    keep_and_reread(data);
+    let queue = store::queue::Queue::create(&root, &home.join("state")).unwrap();
+    for name in ["000001.json", "000002.seq", "replay.log", "handles.json"] {
+        let path = queue.path().join(name);
+        fs::write(&path, data).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    }
+    let loaded = queue.load().unwrap();
+    assert!(!loaded.found.iter().any(|found| found.is_ours()), "an entry of nobody's is ours");
+    assert!(queue.log().unwrap().lines.is_empty(), "a line of nobody's is ours");
+    let lock = queue.lock().unwrap();
+    let line = Line {
+        at_ms: 5,
+        seq: 1,
+        step: Some(Step::Create),
+        event: Event::Delivered("https://x/issues/7".into()),
+    };
+    queue.append(&lock, std::slice::from_ref(&line)).unwrap();
+    assert_eq!(queue.log().unwrap().lines, [line], "a line after a torn one is lost");
+}
+
+/// A write that is kept says the same when it is read again.
+fn keep_and_reread(data: &[u8]) {
+    let args = words(data);
+    let Write::Queueable(action) = plan(&args, &GhEnv::default()).write else { return };
+    let Ok(kept) = queued::queued(&args, &action) else { return };
+    let (again, _) = queued::reread(&kept.argv)
+        .unwrap_or_else(|| panic!("{args:?} kept as {:?} is not read again", kept.argv));
+    assert_eq!(again, kept, "{args:?}");
 }
 
 /// git's files and gh's hosts.

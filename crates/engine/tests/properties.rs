@@ -45,7 +45,7 @@ fn argv_bytes(argv: &serde_json::Value) -> Option<Vec<u8>> {
     Some(words?.join("\0").into_bytes())
 }
 
-const SAMPLES: [(&str, &str); 20] = [
+const SAMPLES: &[(&str, &str)] = &[
     ("logs", "1790000000\t0\t512\tok\tissue list\tgraphql\t1\twidget\t56b20441\n"),
     (
         "logs",
@@ -63,6 +63,15 @@ const SAMPLES: [(&str, &str); 20] = [
     ("states", "1790000000\tgraphql\t1\n"),
     ("cache", "\u{3}\u{5}\u{1}"),
     ("cache", "\u{1}aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
+    ("queue", "issue\0comment\05\0--body\0x"),
+    ("queue", "issue\0create\0--title\0t\0--body-file\0-\0--label=bug"),
+    ("queue", "issue\0edit\0BOB-Q1\0--add-label\0bug\0-R\0acme/widget"),
+    ("queue", "issue\0close\0https://github.com/acme/widget/issues/5\0-c\0done"),
+    ("queue", "1790000000000\t1\tcreate\tdelivered\thttps://github.com/acme/widget/issues/7"),
+    (
+        "queue",
+        r#"{"schema":"bob-forge-queue/1","seq":1,"id":"q000001","kind":"create","repo":"github.com/a/b","argv":["issue"],"status":"pending","seal":""}"#,
+    ),
     (
         "git",
         "[remote \"origin\"]\n\turl = git@github.com:acme/widget.git\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n",
@@ -146,6 +155,11 @@ fn the_small_state_files_hold() {
 #[test]
 fn a_damaged_cache_entry_is_never_served() {
     hold("cache");
+}
+
+#[test]
+fn the_queues_files_hold() {
+    hold("queue");
 }
 
 #[test]
