@@ -63,7 +63,7 @@ const SAMPLES: &[(&str, &str)] = &[
     ("states", "1790000000\tgraphql\t1\n"),
     ("cache", "\u{3}\u{5}\u{1}"),
     ("cache", "\u{1}aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-    ("queue", "issue\0comment\05\0--body\0x"),
+    ("queue", "issue\0comment\x005\x00--body\0x"),
     ("queue", "issue\0create\0--title\0t\0--body-file\0-\0--label=bug"),
     ("queue", "issue\0edit\0BOB-Q1\0--add-label\0bug\0-R\0acme/widget"),
     ("queue", "issue\0close\0https://github.com/acme/widget/issues/5\0-c\0done"),
