@@ -60,35 +60,37 @@ for (const version of VERSIONS) {
   });
 }
 
-test('each kind of fault leaves its numbers unread, and only those', async (t) => {
-  const forge = await localForge(t);
-  const numbers = await seeded(forge);
-  const options = { ...forge.options, fields: /** @type {const} */ (['state']) };
-  const plain = ['500', '502', '503', '504', '401', '403', '404', '410', '422', '429', 'sso', 'integration', 'primary', 'secondary', 'drop', 'cut'];
-  const faults = [
-    ...plain.map((fault) => ({ fault })),
-    { fault: '502', body: 'html' },
-    { fault: '503', body: 'empty' },
-    { fault: 'primary', http: true },
-    { fault: 'graphql', message: 'Something went wrong while executing your query.' },
-    { fault: 'graphql', message: 'Could not resolve to a Repository', type: 'NOT_FOUND', path_in_query: ['repository'] },
-    { fault: 'answer', status: 200, body: '<html>sign in</html>', content_type: 'text/html' },
-    { fault: 'answer', status: 200, body: { data: null } },
-    { fault: 'answer', status: 200, body: { data: { repository: null } } },
-  ];
-  for (const fault of faults) {
-    // The second of three batches.
-    await forge.fault({ ...fault, operation: 'BatchIssues', skip: 1, times: 1 });
-    const { issues, missing, unread } = readIssues(numbers, options);
-    assert.deepEqual(unread, numbers.slice(40, 80), JSON.stringify(fault));
-    assert.deepEqual(missing, MISSING, JSON.stringify(fault));
-    assert.equal(issues.size, 50);
-  }
-  await forge.fault({ fault: 'hang' });
-  const { issues, unread } = readIssues([1, 2], { ...options, timeout: 700 });
-  assert.deepEqual([issues.size, unread], [0, [1, 2]]);
-  await forge.fault(null);
-});
+for (const version of VERSIONS) {
+  test(`each kind of fault leaves its numbers unread, and only those (gh ${version})`, async (t) => {
+    const forge = await localForge(t, { version });
+    const numbers = await seeded(forge);
+    const options = { ...forge.options, fields: /** @type {const} */ (['state']) };
+    const plain = ['500', '502', '503', '504', '401', '403', '404', '410', '422', '429', 'sso', 'integration', 'primary', 'secondary', 'drop', 'cut'];
+    const faults = [
+      ...plain.map((fault) => ({ fault })),
+      { fault: '502', body: 'html' },
+      { fault: '503', body: 'empty' },
+      { fault: 'primary', http: true },
+      { fault: 'graphql', message: 'Something went wrong while executing your query.' },
+      { fault: 'graphql', message: 'Could not resolve to a Repository', type: 'NOT_FOUND', path_in_query: ['repository'] },
+      { fault: 'answer', status: 200, body: '<html>sign in</html>', content_type: 'text/html' },
+      { fault: 'answer', status: 200, body: { data: null } },
+      { fault: 'answer', status: 200, body: { data: { repository: null } } },
+    ];
+    for (const fault of faults) {
+      // The second of three batches.
+      await forge.fault({ ...fault, operation: 'BatchIssues', skip: 1, times: 1 });
+      const { issues, missing, unread } = readIssues(numbers, options);
+      assert.deepEqual(unread, numbers.slice(40, 80), JSON.stringify(fault));
+      assert.deepEqual(missing, MISSING, JSON.stringify(fault));
+      assert.equal(issues.size, 50);
+    }
+    await forge.fault({ fault: 'hang' });
+    const { issues, unread } = readIssues([1, 2], { ...options, timeout: 700 });
+    assert.deepEqual([issues.size, unread], [0, [1, 2]]);
+    await forge.fault(null);
+  });
+}
 
 test('a partly refused batch gives what it has, and asks again for the rest', async (t) => {
   const forge = await localForge(t);

@@ -296,3 +296,22 @@ test('the figures of the README: calls before and after, as measure counts them'
     assert.ok(together.wallMs < alone.wallMs);
   }
 });
+
+test('from a deployed home the scripts work, are measured by the shim deployed there, and give way to a file that was there', async (t) => {
+  const forge = await localForge(t);
+  await planned(forge);
+  const home = forge.at('bob');
+  fs.mkdirSync(path.join(home, 'scripts/todo'), { recursive: true });
+  fs.writeFileSync(path.join(home, 'scripts/todo/todo-consume.js'), '// another\'s\n');
+  const deployed = forge.run([path.join(root, 'scripts/deploy.sh'), '--no-build'], { CARGO_TARGET_DIR: target });
+  assert.equal(deployed.status, 0, deployed.stderr);
+  assert.match(deployed.stdout, /^left +scripts\/todo\/todo-consume\.js /m);
+  assert.equal(fs.readFileSync(path.join(home, 'scripts/todo/todo-consume.js'), 'utf8'), '// another\'s\n');
+  const PATH = `${path.join(home, 'bin')}:${forge.env.PATH}`;
+  const words = [path.join(home, 'scripts/warp-drive/flightplan.js'), 'status', '3198'];
+  const run = forge.run([process.execPath, path.join(home, 'scripts/forge/budget.js'), 'measure', '--json', '--', process.execPath, ...words], { PATH });
+  assert.equal(JSON.parse(run.stdout).calls, 3);
+  assert.match(run.stderr, /\n47 items: 31 done, 15 open, 1 missing\n/);
+  const groom = path.join(home, 'scripts/groom/groom.sh');
+  assert.equal(fs.statSync(groom).mode & 0o111, 0o111);
+});
