@@ -408,3 +408,25 @@ fn a_call_that_was_killed_is_not_answered_for() {
     sandbox.script("on *\n err HTTP 503\\n\n die 15\n");
     assert_eq!(gh(&sandbox, &LIST).run().exit, Exit::Signal(15));
 }
+
+#[test]
+fn the_marker_names_this_machines_own_writes_that_are_not_in_the_answer() {
+    let sandbox = Sandbox::new("on *\n out title\\n\n exit 0\n");
+    sandbox.checkout("acme/widget");
+    for words in [&["issue", "view", "5"][..], &["issue", "view", "6"], &["label", "list"], &LIST] {
+        gh(&sandbox, words).run();
+    }
+    sandbox.script(DOWN);
+    let queued = gh(&sandbox, &["issue", "comment", "5", "--body", "x"]).run();
+    assert_eq!(queued.exit, Exit::Code(0), "{}", queued.err());
+    let ends_with = |words: &[&str], end: &str| {
+        let said = gh(&sandbox, words).run().err();
+        let line =
+            said.lines().find(|line| line.starts_with("[forge-cache]")).unwrap_or_default().to_string();
+        assert!(line.ends_with(end), "{words:?}: {said}");
+    };
+    ends_with(&["issue", "view", "5"], "not live. 1 queued write(s) not in it.");
+    ends_with(&LIST, "not live. 1 queued write(s) not in it.");
+    ends_with(&["issue", "view", "6"], "This is last-known state, not live.");
+    ends_with(&["label", "list"], "This is last-known state, not live.");
+}

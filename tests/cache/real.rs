@@ -128,3 +128,29 @@ fn what_is_no_outage_never_seen_or_stale_fails_exactly_as_without_us() {
 fn path(sandbox: &Sandbox) -> String {
     format!("{}:{}:/usr/bin:/bin", sandbox.path("bin").display(), sandbox.path("real").display())
 }
+
+#[test]
+fn a_write_of_ours_is_named_while_it_waits_and_after_it_was_delivered() {
+    let forge = seeded();
+    let sandbox = checkout(REAL_GH[1], &forge);
+    let call = |words: &[&str]| gh(&sandbox, words).env("PATH", path(&sandbox)).run();
+    let view = ["issue", "view", "1", "--json", "title"];
+    assert_eq!(call(&view).exit, Exit::Code(0));
+    fail(&forge, "503");
+    let comment = call(&["issue", "comment", "1", "--body", "from an outage"]);
+    assert_eq!(comment.exit, Exit::Code(0), "{}", comment.err());
+    assert!(call(&view).err().contains(" 1 queued write(s) not in it."), "{}", call(&view).err());
+    forge.control("DELETE", "/_forge/faults", "");
+    let replay = sandbox.forge(&["queue", "replay", "--apply"]).env("PATH", path(&sandbox));
+    let replay = replay.env("BOB_FORGE_BUDGET", "0").run();
+    assert_eq!(replay.exit, Exit::Code(0), "{}{}", replay.out(), replay.err());
+    fail(&forge, "503");
+    let said = call(&view).err();
+    assert!(said.contains("not live. Your own write to #1 is newer."), "{said}");
+    forge.control("DELETE", "/_forge/faults", "");
+    // The queue's times are whole seconds; one that is the same counts as newer.
+    std::thread::sleep(std::time::Duration::from_millis(1_100));
+    call(&view);
+    fail(&forge, "503");
+    assert!(call(&view).err().contains("last-known state, not live.\n"));
+}

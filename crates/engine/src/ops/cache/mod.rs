@@ -1,6 +1,7 @@
 //! The read cache: what a read that succeeded leaves behind, and what a read that could not be made gets
 //! from it (#1749).
 
+mod own_writes;
 mod report;
 
 pub use report::{READS_WINDOW_S, Reads, Status, reads, status};
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::Context;
 use super::record::{caller, session};
 use crate::decide::cache_key::{Account, Key};
-use crate::decide::fallback::{self, Facts, Fallback, Unread, Why};
+use crate::decide::fallback::{self, Facts, Fallback, Known, Unread, Why};
 use crate::decide::plan::{GhEnv, Kind, Plan, plan};
 use crate::decide::signal::Signal;
 use crate::decide::{argv, hosts, keep, repo};
@@ -67,6 +68,8 @@ pub struct Question {
     pub key: Key,
     /// As whom it is asked.
     pub account: Account,
+    /// `host/owner/name` in lower case; `None` for a search, which has none.
+    pub repo: Option<String>,
 }
 
 /// Whether the call's answer may be stored and served, as far as argv and the settings tell: the
@@ -97,9 +100,10 @@ impl<L: Lookup> Asked<'_, L> {
         };
         let set = |name| Some((name, self.env.var(name)?));
         let shape: Vec<_> = settings::OUTPUT_SHAPE.into_iter().filter_map(set).collect();
-        let key = Key::new(self.args, repo.map(|repo| repo.key()).as_deref(), &host, &shape);
+        let repo = repo.map(|repo| repo.key());
+        let key = Key::new(self.args, repo.as_deref(), &host, &shape);
         let account = Account::of(&host, &self.tokens(&host), &known);
-        Some(Question { root, key, account })
+        Some(Question { root, key, account, repo })
     }
 
     /// The repository gh would use. A search has none: there `--repo` is part of the query.
@@ -147,7 +151,7 @@ impl<L: Lookup> Asked<'_, L> {
         if self.judge(answer, came.said).is_err() {
             return;
         }
-        if let Some(Question { root, key, account }) = self.question() {
+        if let Some(Question { root, key, account, .. }) = self.question() {
             let entry = cache::Entry { started_ns: self.started_ns, account, answer: Some(answer.to_vec()) };
             // A full disk, a folder that is not ours: the caller has the answer, and that is what counts.
             let _ = cache::store(&root, &key, &entry, came.now_ns, cache::BOUNDS);
@@ -163,7 +167,7 @@ impl<L: Lookup> Asked<'_, L> {
     /// The forge has answered "not found": what was known before must not be served after that. Another
     /// account's "not found" may only mean that it may not see.
     fn forget(&self, came: Came) {
-        let Some(Question { root, key, account }) = self.question() else { return };
+        let Some(Question { root, key, account, .. }) = self.question() else { return };
         let known = cache::lookup(&root, &key);
         if known.is_some_and(|entry| entry.account == account || entry.account == Account::UNKNOWN) {
             let _ = cache::forget(&root, &key, self.started_ns, came.now_ns);
@@ -185,16 +189,23 @@ impl<L: Lookup> Asked<'_, L> {
         self.report(&settings, came, decision);
         match decision {
             Fallback::Served { age_s } => {
-                let marker = fallback::marker(age_s, came.signal, self.unread());
-                Some(Reply { answer: entry?.answer?, marker })
+                let entry = entry?;
+                let unread = self.unread(&question, entry.known(), came.now_ns);
+                Some(Reply { answer: entry.answer?, marker: fallback::marker(age_s, came.signal, unread) })
             }
             Fallback::AsItRan | Fallback::PassedThrough(_) => None,
         }
     }
 
-    /// What the queue knows about the issues that were read.
-    fn unread(&self) -> Unread {
-        Unread::default()
+    /// What the queue knows about the issues that were read. Its place is all it needs to know.
+    fn unread(&self, question: &Question, known: Known, now_ns: u64) -> Unread {
+        let place = [settings::STATE, settings::BOB_HOME, settings::HOME];
+        let env = place.iter().filter_map(|name| Some((name.into(), self.env.var(name)?))).collect();
+        let now_s = now_ns / 1_000_000_000;
+        let context = Context::new(env, self.cwd.map(Path::to_path_buf), Some(now_s));
+        let issues = own_writes::Issues::of(self.plan.command, self.args);
+        let repo = question.repo.as_deref();
+        own_writes::unread(&context, issues, repo, known.started_ns / 1_000_000_000)
     }
 
     fn report(&self, settings: &Settings, came: Came, decision: Fallback) {
@@ -282,7 +293,7 @@ pub fn store(context: &Context, args: &[OsString], answer: &[u8]) -> Result<bool
     if answer.len() as u64 >= cache::ANSWER_MAX || asked.judge(answer, b"").is_err() {
         return Ok(false);
     }
-    let Question { root, key, account } = question;
+    let Question { root, key, account, .. } = question;
     let entry = cache::Entry { started_ns: asked.started_ns, account, answer: Some(answer.to_vec()) };
     let stored = cache::store(&root, &key, &entry, now_ns(context), cache::BOUNDS);
     let stored = stored.map_err(|e| Error::state("write the read cache in", &root, e))?;
