@@ -13,6 +13,7 @@ pub mod cache;
 pub mod health;
 pub mod measure;
 pub mod patient;
+pub mod place;
 pub mod queue;
 pub mod record;
 pub mod replay;

@@ -14,6 +14,7 @@ use std::path::Path;
 
 use engine::decide::plan::{GhEnv, Kind, Plan, plan};
 use engine::decide::signal::{Outcome, classify};
+use engine::ops::place::settle;
 use engine::ops::record::{Call, record};
 use engine::process::invocation::{Invocation, variable};
 use engine::process::run::{Ran, Request, run};
@@ -38,7 +39,8 @@ pub fn carry(invocation: &Invocation) -> ! {
 }
 
 fn judge(invocation: &Invocation) -> Plan {
-    plan(invocation.args(), &GhEnv::of(&variable))
+    let plan = plan(invocation.args(), &GhEnv::of(&variable));
+    settle(plan, &variable, invocation.cwd.as_deref())
 }
 
 fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {

@@ -11,9 +11,9 @@ use crate::decide::plan::{GhEnv, Plan, plan as judge};
 use crate::decide::quota::{self, Entry, Event, Files, Level, Report, report};
 use crate::decide::resource::Resource;
 use crate::error::{Error, Result};
+use crate::ops::place::settle;
 use crate::ops::{Context, state_folder};
 use crate::process::{find, kernel};
-use crate::settings::{self, Lookup};
 use crate::store::{budget, hold, ledger, observations, records};
 
 /// The report that every surface shows; `None` when the budget has nothing on file.
@@ -165,6 +165,5 @@ fn gather(context: &Context) -> Result<Report> {
 }
 
 fn plan_of(context: &Context, args: &[OsString]) -> Plan {
-    let env = GhEnv { host: context.var(settings::GH_HOST), repo: context.var(settings::GH_REPO) };
-    judge(args, &env)
+    settle(judge(args, &GhEnv::of(context)), context, context.cwd.as_deref())
 }
