@@ -17,6 +17,7 @@ mod health;
 mod measure;
 mod observed;
 mod queue;
+mod replay;
 mod sandbox_itself;
 mod support;
 mod transparency;
