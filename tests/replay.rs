@@ -73,7 +73,10 @@ struct Sort {
 
 const SORTS: &[Sort] = &[
     Sort { args: &["issue", "comment", "1", "--body", "lost?"], count: |s| s.comments(1).len() },
-    Sort { args: &["issue", "create", "--title", "lost?", "--body", "text"], count: |s| s.issues().len() - 2 },
+    Sort {
+        args: &["issue", "create", "--title", "lost?", "--body", "text"],
+        count: |s| s.issues().len() - 2,
+    },
     Sort {
         args: &["issue", "create", "-t", "lost?", "-b", "text", "-l", "bug", "-a", "@me"],
         count: |s| {
@@ -121,11 +124,20 @@ fn drain(scene: &Scene, what: &str) {
 }
 
 #[test]
-fn an_answer_that_is_lost_at_any_request_of_the_live_call_leaves_one_result() {
+fn an_answer_that_is_lost_at_any_request_of_the_older_gh_leaves_one_result() {
+    lost_answers_of_live_calls(REAL_GH[0]);
+}
+
+#[test]
+fn an_answer_that_is_lost_at_any_request_of_the_newer_gh_leaves_one_result() {
+    lost_answers_of_live_calls(REAL_GH[1]);
+}
+
+fn lost_answers_of_live_calls(version: &str) {
     let forge = forge();
     let mut cases = 0;
-    for version in REAL_GH {
-        let scene = fresh(&forge, version);
+    let scene = fresh(&forge, version);
+    {
         for sort in SORTS {
             for fault in ["applied-then-drop", "applied-then-502", "applied-then-503", "drop"] {
                 for skip in 0.. {
@@ -146,8 +158,8 @@ fn an_answer_that_is_lost_at_any_request_of_the_live_call_leaves_one_result() {
             }
         }
     }
-    assert!(cases > 150, "{cases} cases");
-    println!("lost answers of live calls: {cases} cases, lost 0, doubled 0");
+    assert!(cases > 60, "{cases} cases");
+    eprintln!("lost answers of live calls of {version} gh: {cases} cases, lost 0, doubled 0");
 }
 
 #[test]
@@ -180,7 +192,7 @@ fn an_answer_that_is_lost_at_any_request_of_a_delivery_leaves_one_result() {
         }
     }
     assert!(cases > 60, "{cases} cases");
-    println!("lost answers of deliveries: {cases} cases, lost 0, doubled 0");
+    eprintln!("lost answers of deliveries: {cases} cases, lost 0, doubled 0");
 }
 
 /// The same checkout and a forge as new.
@@ -293,8 +305,16 @@ fn what_is_gone_is_skipped_with_its_reason_and_the_rest_goes_on() {
         assert_eq!(scene.comments(2).len(), 0);
         let run = scene.replay();
         assert_eq!(run.exit, NOT_ALL);
-        assert!(run.out().contains("Replayed: 1 delivered, 3 skipped, 0 failed, 0 refused, 0 still pending."), "{}", run.out());
-        assert!(run.out().contains("#2 skipped         the create it depends on, q000001, never landed"), "{}", run.out());
+        assert!(
+            run.out().contains("Replayed: 1 delivered, 3 skipped, 0 failed, 0 refused, 0 still pending."),
+            "{}",
+            run.out()
+        );
+        assert!(
+            run.out().contains("#2 skipped         the create it depends on, q000001, never landed"),
+            "{}",
+            run.out()
+        );
         assert!(run.out().contains("#999 does not exist any more"), "{}", run.out());
         assert_eq!(scene.comments(2), ["here"]);
         let all = scene.queue(&["list", "--all"]).out();

@@ -11,12 +11,15 @@
 mod budget;
 mod cache;
 mod concurrency;
+mod crash;
 mod deploy;
 mod finding;
 mod health;
 mod measure;
 mod observed;
 mod queue;
+mod queue_hostile;
+mod queue_races;
 mod replay;
 mod sandbox_itself;
 mod support;

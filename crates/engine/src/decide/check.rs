@@ -75,6 +75,7 @@ fn names_agree(entry: &Entry, seq: u32) -> Result<(), String> {
 
 fn command(entry: &Entry) -> Result<(Queued, Action), String> {
     let what = "its command is not a queueable issue mutation (issue create, comment, edit, close or reopen)";
+    let strange = "its command is not written the way the queue writes one";
     let (queued, action) = reread(&entry.argv).ok_or(what)?;
     if queued.kind != entry.kind || queued.target != entry.target {
         return Err("its command is not the kind and the target it records".into());
@@ -84,11 +85,11 @@ fn command(entry: &Entry) -> Result<(Queued, Action), String> {
     if let Some(word) = queued.body_word {
         match kept.get_mut(word) {
             Some(path) => *path = "-".into(),
-            None => return Err(what.into()),
+            None => return Err(strange.into()),
         }
     }
     if kept != queued.argv {
-        return Err("its command is not written the way the queue writes one".into());
+        return Err(strange.into());
     }
     Ok((queued, action))
 }

@@ -9,11 +9,19 @@ use engine::ops::replay::{self, Outcome, Report};
 use serde_json::{Value, json};
 
 use super::args::{Queue, QueueList, QueueOne, QueueReplay, QueueVerb};
-use super::printable::{line, text};
+use super::printable::{json as printable_json, line, text};
 use super::{Ended, Output, render};
 
 /// Runs one verb; without one it is `status`.
 pub fn run(context: &Context, noun: Queue, output: &mut Output) -> Ended {
+    let ended = verb(context, noun, output);
+    if output.stdout.starts_with(['{', '[']) {
+        output.stdout = printable_json(&output.stdout);
+    }
+    ended
+}
+
+fn verb(context: &Context, noun: Queue, output: &mut Output) -> Ended {
     match noun.verb {
         None => status(context, noun.status.json, output),
         Some(QueueVerb::Status(args)) => status(context, args.json, output),

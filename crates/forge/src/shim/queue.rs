@@ -167,7 +167,8 @@ impl Spool {
                 exit::end_as(promise(&spooled, &format!("{why}, so the live call was not made")))
             }
             Some(Err(e)) => {
-                exit::say(&format!("[forge-queue] NOT queued and NOT delivered — {e}."));
+                // It must not overtake what waits, so gh is not asked either.
+                exit::say(&format!("[forge-queue] NOT queued and NOT delivered — {e}; {why}."));
                 exit::end_as(Ended::Code(1))
             }
             None => {}
