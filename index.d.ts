@@ -12,10 +12,13 @@ export interface ForgeError extends Error {
    *   `env` names no state folder
    * - `EFORGE_STATE`: a file of the forge state cannot be read or written
    * - `EFORGE_NO_GH`: there is no real `gh` to ask with
+   * - `EFORGE_BUSY`: another process is at it (a second replay, a drop of what is being sent)
+   * - `EFORGE_NOT_QUEUED`: the queue does not carry this write; the message is the reason
+   * - `EFORGE_QUEUE_FULL`: as many writes wait as may
    * - `EFORGE_NO_ADDON`: the compiled addon is missing (thrown by `require`)
    * - `GenericFailure`: a defect of the engine
    */
-  code: 'EFORGE_USAGE' | 'EFORGE_STATE' | 'EFORGE_NO_GH' | 'EFORGE_NO_ADDON' | 'GenericFailure';
+  code: 'EFORGE_USAGE' | 'EFORGE_STATE' | 'EFORGE_NO_GH' | 'EFORGE_BUSY' | 'EFORGE_NOT_QUEUED' | 'EFORGE_QUEUE_FULL' | 'EFORGE_NO_ADDON' | 'GenericFailure';
 }
 
 /** What every options object takes, so that nothing depends on hidden process state. */
@@ -642,4 +645,119 @@ export namespace patient {
    * which they are set. Rejects with `EFORGE_USAGE` when an argument does not fit.
    */
   function run<R>(execGh: Runner<R>, args: string[], options?: RunOptions): Promise<Result<R>>;
+/** Writes that wait for the forge: what is queued, seeing it, and delivering it. */
+export namespace queue {
+  /** Which write. */
+  type Kind = 'create' | 'comment' | 'edit' | 'close' | 'reopen';
+  /** What became of an entry. The last four do not arrive on their own; all but `dropped` need a person. */
+  type EntryStatus = 'pending' | 'delivered' | 'skipped' | 'failed' | 'refused' | 'dropped';
+  /** One queued write. Times are epoch seconds. */
+  interface Entry {
+    schema: 'bob-forge-queue/1';
+    seq: number;
+    /** `q000003` */
+    id: string;
+    kind: Kind;
+    /** `host/owner/name` */
+    repo: string;
+    /** The issue's number or a handle; null for a create. */
+    target: string | null;
+    /** `BOB-Q3`, for a create. */
+    handle: string | null;
+    /** Equal writes have equal keys. */
+    key: string;
+    /** gh's arguments; the body is read from `body_file`. */
+    argv: string[];
+    body_file: string | null;
+    enqueued_at: number;
+    status: EntryStatus;
+    reason: string | null;
+    first_attempt_at: number | null;
+    last_attempt_at: number | null;
+    /** Its URL on the forge. */
+    result: string | null;
+    signal: string | null;
+    /** The live call that failed, where there was one. */
+    live: { started_ms: number; ended_ms: number; reach: 'nothing' | 'perhaps' | 'unknown' } | null;
+    seal: string;
+    /** In words: `comment on #12`. */
+    summary: string;
+  /** An entry that needs a person. */
+  interface Problem {
+    id: string;
+    what: string;
+    status: 'skipped' | 'failed' | 'refused';
+    reason: string;
+  /** What waits, and what was set aside, counted apart. */
+  interface Overview {
+    depth: number;
+    oldestAgeSeconds: number | null;
+    pending: Partial<Record<Kind, number>>;
+    setAside: Partial<Record<'skipped' | 'failed' | 'refused' | 'dropped', number>>;
+    problems: Problem[];
+    /** Handles whose create has not landed. */
+    unresolved: string[];
+    /** Numbers of writes that were cut short while they were queued. */
+    incomplete: number[];
+    lastReplay: { at: number; id: string; outcome: string; reason: string } | null;
+    /** Whether automatic replay may deliver here. */
+    marked: boolean;
+    notes: string[];
+    /** One line for a status line; null when there is nothing to say. */
+    line: string | null;
+    colour: 'yellow' | 'red' | null;
+  /** The whole status. */
+  interface Status extends Overview {
+    schema: 'bob-forge-queue-status/1';
+    path: string;
+    delivered: number;
+    /** 0 when nothing is undelivered, else 3. */
+    exitCode: 0 | 3;
+  /** What a replay came to. */
+  interface Report {
+    schema: 'bob-forge-replay/1';
+    applied: boolean;
+    rows: {
+      seq: number;
+      id: string;
+      outcome: 'delivered' | 'skipped' | 'failed' | 'refused' | 'waiting' | 'pending';
+      text: string;
+    }[];
+    delivered: number;
+    skipped: number;
+    failed: number;
+    refused: number;
+    pending: number;
+    setAside: number;
+    /** Why it stopped before its end. */
+    stopped: string | null;
+    note: string | null;
+    exitCode: 0 | 3;
+  /** Depth, oldest entry, unresolved handles, what was set aside and why. */
+  function status(options?: CallOptions & { now?: number }): Status;
+  /** The compact form, for a status line or a snapshot of many. */
+  function overview(options?: CallOptions & { now?: number }): Overview;
+  /** What waits, in replay order; with `all`, what was delivered or set aside too. */
+  function list(options?: CallOptions & { all?: boolean }): Entry[];
+  /** One entry (`3`, `'#3'`, `'q000003'`), body included. */
+  function show(id: number | string, options?: CallOptions): Entry & { body: string | null; sealed: boolean };
+  /** Sets one entry aside; its number is never given out again. */
+  function drop(id: number | string, options?: CallOptions): Entry;
+  /** Removes every entry, and says how many. */
+  function clear(options?: CallOptions): number;
+   * Queues a write. `args` is gh's argv without `gh`; `body` stands for what it would read on stdin.
+   * @throws `EFORGE_NOT_QUEUED` with the reason, `EFORGE_QUEUE_FULL` at the bound
+  function enqueue(
+    args: string[],
+    options?: CallOptions & { body?: string | Uint8Array; signal?: health.Signal; now?: number },
+  ): Entry & { depth: number; url: string | null };
+   * Delivers what waits, in order, each write once; without `apply`, says what it would deliver.
+   * @throws `EFORGE_BUSY` while another replay runs
+  function replay(
+    options?: CallOptions & { apply?: boolean; markedOnly?: boolean; batch?: number; accept?: number[] },
+  ): Report;
+  /** The issue number that a handle stands for; null while its create has not landed. */
+  function resolve(handle: string, options?: CallOptions): number | null;
+  /** Whether these arguments would be queued here when the forge cannot take them. */
+  function isQueueable(args: string[], options?: CallOptions): boolean;
 }

@@ -11,3 +11,5 @@ exports.cache = require('./scripts/forge/cache.js');
 exports.budget = require('./scripts/forge/budget.js');
 /** @type {typeof import('./index.js').patient} */
 exports.patient = require('./scripts/forge/patient.js');
+/** @type {typeof import('./index.js').queue} */
+exports.queue = require('./scripts/forge/queue.js');

@@ -30,6 +30,17 @@ const names = {
   },
   patient: {
     run: 'function',
+  queue: {
+    clear: 'function',
+    drop: 'function',
+    enqueue: 'function',
+    isQueueable: 'function',
+    list: 'function',
+    overview: 'function',
+    replay: 'function',
+    resolve: 'function',
+    show: 'function',
+    status: 'function',
   },
   health: {
     EXIT_CODES: 'object',

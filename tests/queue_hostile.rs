@@ -124,7 +124,8 @@ fn commands_that_are_not_what_they_record_are_refused() {
         ("outside its own folder", argv(&["issue", "comment", "7", "--body-file", "/etc/passwd"])),
         ("outside its own folder", Box::new(|entry| entry["body_file"] = json!("../../../../etc/passwd"))),
         ("not written the way", argv(&["issue", "comment", "7", "--body", "hello"])),
-        ("not the one of its file", Box::new(|entry| entry["seq"] = json!(2))),
+        ("names another number (2)", Box::new(|entry| entry["seq"] = json!(2))),
+        ("not the one of its file", Box::new(|entry| entry["id"] = json!("q000002"))),
         ("no valid seal", Box::new(|entry| entry["caller"] = json!("somebody"))),
         ("it is no bob-forge-queue/1 entry", Box::new(|entry| entry["schema"] = json!("other/1"))),
     ];

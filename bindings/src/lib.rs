@@ -9,6 +9,7 @@ pub mod cache;
 pub mod convert;
 pub mod health;
 pub mod patient;
+pub mod queue;
 
 use std::collections::HashMap;
 use std::panic;

@@ -111,6 +111,9 @@ impl Queue {
         let bytes = self.folder.read(&entry_file(seq), ENTRY_MAX).map_err(|unfit| unfit.to_string())?;
         let entry: Entry =
             serde_json::from_slice(&bytes).map_err(|e| format!("holds no entry of the queue ({e})"))?;
+        if entry.seq != seq {
+            return Err(format!("names another number ({})", entry.seq));
+        }
         let is_sealed = self.has_key() && entry.seal == self.entry_seal(&entry);
         Ok(Record { entry, is_sealed })
     }

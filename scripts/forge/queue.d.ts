@@ -1,0 +1,2 @@
+import { queue } from '../../index';
+export = queue;
