@@ -645,12 +645,16 @@ export namespace patient {
    * which they are set. Rejects with `EFORGE_USAGE` when an argument does not fit.
    */
   function run<R>(execGh: Runner<R>, args: string[], options?: RunOptions): Promise<Result<R>>;
+}
+
 /** Writes that wait for the forge: what is queued, seeing it, and delivering it. */
 export namespace queue {
   /** Which write. */
   type Kind = 'create' | 'comment' | 'edit' | 'close' | 'reopen';
+
   /** What became of an entry. The last four do not arrive on their own; all but `dropped` need a person. */
   type EntryStatus = 'pending' | 'delivered' | 'skipped' | 'failed' | 'refused' | 'dropped';
+
   /** One queued write. Times are epoch seconds. */
   interface Entry {
     schema: 'bob-forge-queue/1';
@@ -672,6 +676,7 @@ export namespace queue {
     enqueued_at: number;
     status: EntryStatus;
     reason: string | null;
+    attempts: number;
     first_attempt_at: number | null;
     last_attempt_at: number | null;
     /** Its URL on the forge. */
@@ -679,15 +684,21 @@ export namespace queue {
     signal: string | null;
     /** The live call that failed, where there was one. */
     live: { started_ms: number; ended_ms: number; reach: 'nothing' | 'perhaps' | 'unknown' } | null;
+    caller: string;
+    session: string;
     seal: string;
     /** In words: `comment on #12`. */
     summary: string;
+  }
+
   /** An entry that needs a person. */
   interface Problem {
     id: string;
     what: string;
     status: 'skipped' | 'failed' | 'refused';
     reason: string;
+  }
+
   /** What waits, and what was set aside, counted apart. */
   interface Overview {
     depth: number;
@@ -706,6 +717,8 @@ export namespace queue {
     /** One line for a status line; null when there is nothing to say. */
     line: string | null;
     colour: 'yellow' | 'red' | null;
+  }
+
   /** The whole status. */
   interface Status extends Overview {
     schema: 'bob-forge-queue-status/1';
@@ -713,6 +726,8 @@ export namespace queue {
     delivered: number;
     /** 0 when nothing is undelivered, else 3. */
     exitCode: 0 | 3;
+  }
+
   /** What a replay came to. */
   interface Report {
     schema: 'bob-forge-replay/1';
@@ -733,6 +748,8 @@ export namespace queue {
     stopped: string | null;
     note: string | null;
     exitCode: 0 | 3;
+  }
+
   /** Depth, oldest entry, unresolved handles, what was set aside and why. */
   function status(options?: CallOptions & { now?: number }): Status;
   /** The compact form, for a status line or a snapshot of many. */
@@ -745,14 +762,18 @@ export namespace queue {
   function drop(id: number | string, options?: CallOptions): Entry;
   /** Removes every entry, and says how many. */
   function clear(options?: CallOptions): number;
+  /**
    * Queues a write. `args` is gh's argv without `gh`; `body` stands for what it would read on stdin.
    * @throws `EFORGE_NOT_QUEUED` with the reason, `EFORGE_QUEUE_FULL` at the bound
+   */
   function enqueue(
     args: string[],
     options?: CallOptions & { body?: string | Uint8Array; signal?: health.Signal; now?: number },
   ): Entry & { depth: number; url: string | null };
+  /**
    * Delivers what waits, in order, each write once; without `apply`, says what it would deliver.
    * @throws `EFORGE_BUSY` while another replay runs
+   */
   function replay(
     options?: CallOptions & { apply?: boolean; markedOnly?: boolean; batch?: number; accept?: number[] },
   ): Report;

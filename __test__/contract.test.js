@@ -30,6 +30,7 @@ const names = {
   },
   patient: {
     run: 'function',
+  },
   queue: {
     clear: 'function',
     drop: 'function',

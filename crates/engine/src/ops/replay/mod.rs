@@ -278,13 +278,17 @@ impl<'a> Run<'a> {
             let create = self.queue.record(*seq).ok().map(|record| record.entry);
             let handle = entry::handle(*seq);
             return Ok(Some(match create {
+                // A dry run shows what would happen after the create.
+                Some(create)
+                    if create.status == Status::Pending
+                        && !self.options.apply
+                        && !self.held.contains(&handle) =>
+                {
+                    Came::To(Outcome::Would, format!("would deliver: {}", summary(entry)))
+                }
                 Some(create) if create.status == Status::Pending => {
                     self.held.extend(self.chains(entry, passed));
-                    // A dry run shows what would happen after the create.
-                    match self.options.apply || self.held.contains(&handle) {
-                        true => Came::Later(format!("waits for {handle}")),
-                        false => Came::To(Outcome::Would, format!("would deliver: {}", summary(entry))),
-                    }
+                    Came::Later(format!("waits for {handle}"))
                 }
                 Some(create) => {
                     let (id, status) = (&create.id, create.status.as_str());
