@@ -2,7 +2,7 @@
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
 
-.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim test-forge-budget test-forge-quota test-bob-groom sim
+.PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim test-forge-budget test-forge-quota test-bob-groom sim test-forge-queue test-forge-queue-shim test-forge-queue-replay
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 26
@@ -72,3 +72,14 @@ test-gh:
 node_modules: package.json package-lock.json
 	npm ci --no-audit --no-fund
 	@touch node_modules
+
+test-forge-queue: build node_modules ## the specification's: the queue's store and the observable shape
+	cargo test -p forge-engine -- queue journal entry check reach dirty
+	node --test __test__/queue.test.js
+
+test-forge-queue-shim: test-gh node_modules ## the specification's: the queue through a raw gh call
+	cargo test -p forge --test suite -- queue:: queue_races:: queue_hostile::
+
+test-forge-queue-replay: test-gh node_modules ## the specification's: replay against a stateful forge, kills, lost answers; prints the figures
+	cargo test -p forge-engine -- decide::replay
+	cargo test -p forge --test suite -- --nocapture replay:: crash::
