@@ -226,6 +226,8 @@ test('a brief gives no count for what it could not read, and waits out a limit',
   const healthy = run([]);
   assert.deepEqual([healthy.status, healthy.stderr], [0, '']);
   assert.match(healthy.stdout, /^open in \{owner\}\/\{repo\}: 2 — #2 Two, #1 One\nasked by: 1 — monalisa\nassigned: 1 — #1 One\nreviews requested: 0\n$/);
+  await forge.control('POST', 'seed', { repo: 'acme/big', issues: range(1, 101).map((number) => ({ number })) });
+  assert.match(run(['--repo', 'acme/big']).stdout, /^open in acme\/big: at least 100 — /);
   await forge.fault({ ...OUTAGE, path: '/search' });
   const half = run(['--json']);
   assert.equal(half.status, 3);
@@ -262,6 +264,10 @@ test('the fleet snapshot carries the verdict, what is undelivered and the quota,
   assert.match(view, /\nUndelivered writes\n {2}machine .*\n.* work {5}1 /);
   assert.match(view, /\nGitHub quota\n[^]*rate-limited answers this week: 0 \(target 0\)\n$/);
   assert.equal((await forge.requests()).length, 0);
+  await forge.fault(null);
+  for (let i = 0; i < 10; i += 1) forge.run(['gh', 'issue', 'view', '1']);
+  const after = JSON.parse(run('snapshot').stdout).summary;
+  assert.deepEqual([after.forge.state, after.forge_queue.pending], ['operational', 0]);
   assert.equal(run('nosuch').status, 2);
 });
 

@@ -1,7 +1,7 @@
 'use strict';
 // groom.sh with a scripted claude: the retry after the reset, and a trailer whatever happens.
 const assert = require('node:assert/strict');
-const { spawnSync } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
@@ -74,4 +74,17 @@ test('a run always ends with a trailer, and with a code that is not zero', (t) =
     assert.match(run.stdout, new RegExp(`(^|\\n)GROOM-RESULT: result=null incomplete=1 reason=${reason}\\n$`));
     assert.deepEqual([run.status, run.runs], [status, times], reason);
   }
+});
+
+test('a signal to groom reaches the model, and the run still has its trailer', async (t) => {
+  const { at, options } = scene(t);
+  fs.writeFileSync(at('bin/claude'), `#!/bin/sh\ntrap 'echo told to end; exit 0' TERM\necho started\nwhile :; do sleep 0.05; done\n`, { mode: 0o755 });
+  const child = spawn(groom, [], { ...options, stdio: ['ignore', 'pipe', 'inherit'] });
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (piece) => {
+    out += piece;
+    if (out === 'started\n') child.kill('SIGTERM');
+  });
+  const code = await new Promise((resolve) => { child.on('close', resolve); });
+  assert.deepEqual([code, out], [143, 'started\ntold to end\nGROOM-RESULT: result=null incomplete=1 reason=claude-failed\n']);
 });

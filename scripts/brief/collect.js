@@ -9,7 +9,7 @@
 // checkout's own. Every call goes through patient.js: it is named `brief`, its limit (20 s) makes room for the shim's
 // wait, and one that met a rate limit is run once more.
 //
-// A part that could not be read is a gap with its reason: no count is given for it. Exit 0: everything was read; 3: gaps.
+// A part as long as one request gives (100) says `at least`. A part that could not be read is a gap with its reason: no count is given for it. Exit 0: everything was read; 3: gaps.
 
 const fs = require('node:fs');
 const os = require('node:os');
@@ -17,6 +17,8 @@ const path = require('node:path');
 const { gh } = require('../forge/gh.js');
 const patient = require('../forge/patient.js');
 
+/** What one request gives at most; a part that is as long may have more. */
+const PAGE = 100;
 const SEARCH = 'number,title,url,repository';
 
 /** @param {string[]} words */
@@ -53,7 +55,8 @@ async function part(name, args, timeout, shape) {
   if (code !== 0) return gap(outcome);
   if (!live) return gap('last-known state, not live');
   try {
-    return { name, read: true, items: shape(JSON.parse(stdout)), attempts };
+    const items = /** @type {unknown[]} */ (shape(JSON.parse(stdout)));
+    return { name, read: true, more: items.length >= PAGE, items, attempts };
   } catch {
     return gap('an answer that is none');
   }
@@ -73,11 +76,11 @@ async function main(words) {
   const { timeout, json } = options;
   const parts = [];
   for (const repo of options.repos.length ? options.repos : registered()) {
-    parts.push(await part(`open in ${repo}`, ['api', `repos/${repo}/issues?state=open&per_page=100`], timeout, issues));
+    parts.push(await part(`open in ${repo}`, ['api', `repos/${repo}/issues?state=open&per_page=${PAGE}`], timeout, issues));
   }
   parts.push(await part('asked by', ['api', 'graphql', '-f', 'query=query{viewer{login}}'], timeout, (answer) => [answer.data.viewer.login]));
-  parts.push(await part('assigned', ['search', 'issues', '--assignee', '@me', '--state', 'open', '--json', SEARCH], timeout, (list) => list));
-  parts.push(await part('reviews requested', ['search', 'prs', '--review-requested', '@me', '--state', 'open', '--json', SEARCH], timeout, (list) => list));
+  parts.push(await part('assigned', ['search', 'issues', '--assignee', '@me', '--state', 'open', '--limit', `${PAGE}`, '--json', SEARCH], timeout, (list) => list));
+  parts.push(await part('reviews requested', ['search', 'prs', '--review-requested', '@me', '--state', 'open', '--limit', `${PAGE}`, '--json', SEARCH], timeout, (list) => list));
   const gaps = parts.filter(({ read }) => !read);
   if (json) process.stdout.write(`${JSON.stringify({ schema: 'bob-brief/1', complete: !gaps.length, parts }, null, 2)}\n`);
   else for (const one of parts) process.stdout.write(`${text(one)}\n`);
@@ -86,10 +89,10 @@ async function main(words) {
 }
 
 /** @param {any} part */
-function text({ name, read, items, gap }) {
+function text({ name, read, more, items, gap }) {
   if (!read) return `${name}: could not be read (${gap})`;
   const shown = items.slice(0, 5).map((/** @type {any} */ item) => (item.number ? `#${item.number} ${item.title}` : item)).join(', ');
-  return `${name}: ${items.length}${shown ? ` — ${shown}` : ''}${items.length > 5 ? ', …' : ''}`;
+  return `${name}: ${more ? 'at least ' : ''}${items.length}${shown ? ` — ${shown}` : ''}${items.length > 5 ? ', …' : ''}`;
 }
 
 main(process.argv.slice(2)).then(

@@ -28,18 +28,23 @@ End with one line: GROOM-RESULT: followed by what was done.'
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/groom.XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM HUP
+trap 'interrupted 130 INT' INT
+trap 'interrupted 143 TERM' TERM
+trap 'interrupted 129 HUP' HUP
 
-# One run: its output as it comes and in $work/out, its exit code in $code, 124 for one that took too long.
+# One run: its output as it comes and in $work/out, its exit code in $code, 124 for one that took too long. In the
+# background, so that a signal to this script is heard while it waits.
 attempt() {
-    { guarded "$@" 2>&1; echo $? >"$work/code"; } | tee "$work/out"
+    { guarded "$@" 2>&1; echo $? >"$work/code"; } | tee "$work/out" &
+    run=$!
+    wait "$run"
     code=$(cat "$work/code")
 }
 
 guarded() {
     "$claude" -p "$prompt" "$@" </dev/null &
     child=$!
+    echo "$child" >"$work/child"
     rm -f "$work/late"
     # Its output goes nowhere: a pipe that it kept open would outlive the run.
     (
@@ -56,7 +61,20 @@ guarded() {
     if [ -e "$work/late" ]; then return 124; else return "$ended"; fi
 }
 
-has_result() { grep -q '^GROOM-RESULT:' "$work/out"; }
+# A signal ends the model too, and the run still has its trailer.
+interrupted() { # code signal
+    trap '' INT TERM HUP
+    if [ -s "$work/child" ]; then kill -"$2" "$(cat "$work/child")" 2>/dev/null; fi
+    [ -z "${run-}" ] || wait "$run"
+    has_result || trailer claude-failed
+    exit "$1"
+}
+
+trailer() {
+    echo "GROOM-RESULT: result=null incomplete=1 reason=$1"
+}
+
+has_result() { grep -q '^GROOM-RESULT:' "$work/out" 2>/dev/null; }
 speaks_of_a_limit() { grep -qiE 'rate[ -]?limit|HTTP 429|abuse detection' "$work/out"; }
 
 # Seconds until the quota that ran out is reset (without one that did, GraphQL's), and five more.
@@ -94,6 +112,6 @@ elif speaks_of_a_limit; then reason=rate-limit
 elif [ "$code" -ne 0 ]; then reason=claude-failed
 else reason=no-result-line
 fi
-echo "GROOM-RESULT: result=null incomplete=1 reason=$reason"
+trailer "$reason"
 [ "$code" -ne 0 ] || code=3
 exit "$code"
