@@ -36,6 +36,18 @@ pub fn sleep(watch: &Watch, ms: u64, program: Option<&OsStr>) -> Slept {
     }
 }
 
+/// The same for a process that watches no signals of its own (the command, the addon).
+pub fn sleep_unwatched(ms: u64, program: Option<&OsStr>) -> Slept {
+    let stopwatch = Stopwatch::start();
+    if !program.is_some_and(|program| stand_in(program, ms)) {
+        clock::pause_ms(ms);
+    }
+    match signals::received() {
+        Some(signal) => Slept::Interrupted(signal),
+        None => Slept::Whole { ahead_ms: ms.saturating_sub(stopwatch.ms()) },
+    }
+}
+
 fn wait(watch: &Watch, ms: u64, stopwatch: &Stopwatch) {
     let ends_ms = clock::now_ms().saturating_add(ms);
     loop {

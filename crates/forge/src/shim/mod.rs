@@ -63,6 +63,7 @@ fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
             spool.instead();
         }
         spool.take_back();
+        spool.start();
         reading.start();
         let Ok(ran) = run(&request, &signals) else { give_up(&spool, invocation, gh, depth) };
         let outcome = shielded(|| learn(invocation, plan, &ran));

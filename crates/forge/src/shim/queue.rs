@@ -36,7 +36,8 @@ pub struct Spool {
     unresolved: Option<Resolved>,
     /// What was queued before a long wait.
     journalled: RefCell<Option<Spooled>>,
-    started_ms: u64,
+    /// When the first attempt started that may have got through.
+    started_ms: Cell<u64>,
     /// How far the attempts so far can have got; `None` before the first.
     reached: Cell<Option<Reach>>,
 }
@@ -57,7 +58,7 @@ impl Spool {
             write: None,
             unresolved: None,
             journalled: RefCell::new(None),
-            started_ms: clock::now_ms(),
+            started_ms: Cell::new(0),
             reached: Cell::new(None),
         };
         let names_a_handle = any_handle(invocation.args());
@@ -212,6 +213,14 @@ impl Spool {
         }
     }
 
+    /// Before each attempt. What waited before it, and what certainly failed, is not the beginning of
+    /// the time in which this write can have been made.
+    pub fn start(&self) {
+        if self.reached.get().is_none_or(|reach| reach == Reach::Nothing) {
+            self.started_ms.set(clock::now_ms());
+        }
+    }
+
     /// After each attempt: how far it can have got. It may be the one that counts.
     pub fn attempted(&self, ran: &Ran) {
         let Some(Ok(ready)) = self.write.as_ref().map(|write| &write.ready) else { return };
@@ -221,7 +230,7 @@ impl Spool {
 
     fn live(&self) -> Option<Live> {
         let ended_ms = clock::now_ms();
-        self.reached.get().map(|reach| Live { started_ms: self.started_ms, ended_ms, reach })
+        self.reached.get().map(|reach| Live { started_ms: self.started_ms.get(), ended_ms, reach })
     }
 
     /// After gh: shows what it said, or spools the write in its place. Says how this process ends.

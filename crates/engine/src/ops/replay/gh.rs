@@ -10,9 +10,11 @@ use crate::decide::plan::{GhEnv, plan};
 use crate::decide::reach::reach;
 use crate::decide::signal::{Ended, Signal, classify};
 use crate::ops::Context;
+use crate::ops::budget::{Around, Calling, Passage, Turn};
 use crate::ops::record::{Call, record};
 use crate::process::capture::{Captured, Environment};
 use crate::process::job::Job;
+use crate::process::sleep::{Slept, sleep_unwatched};
 use crate::settings;
 
 /// How long one call may take: gh itself has no limit, and a server that hangs must not hang us.
@@ -56,7 +58,34 @@ pub(super) struct Gh<'a> {
     program: PathBuf,
     env: Environment,
     root: PathBuf,
+    /// Nobody waits for this replay: no wait may go past its end.
+    is_automatic: bool,
 }
+
+/// How a call of a replay waits for the quota.
+struct Waits<'a> {
+    gh: &'a Gh<'a>,
+}
+
+impl Around for Waits<'_> {
+    /// What a replay waits for shows in its report.
+    fn say(&mut self, _line: &str) {}
+
+    fn sleep(&mut self, ms: u64) -> Slept {
+        let settings = &self.gh.context.settings;
+        let left_ms = (settings.queue.replay_s * 1_000).saturating_sub(self.gh.context.clock.elapsed_ms());
+        if self.gh.is_automatic && ms > left_ms {
+            return Slept::Interrupted(NO_TIME);
+        }
+        sleep_unwatched(ms, settings.budget.sleep.as_deref())
+    }
+
+    /// What waits here is in the queue already.
+    fn before_wait(&mut self, _wait_s: u64) {}
+}
+
+/// No signal has this number: the wait was never begun.
+const NO_TIME: i32 = 0;
 
 /// One answer.
 #[derive(Clone, Debug)]
@@ -71,8 +100,9 @@ pub(super) struct Answer {
 }
 
 impl<'a> Gh<'a> {
-    pub(super) fn new(context: &'a Context, program: PathBuf, root: &Path) -> Gh<'a> {
-        Gh { context, program, env: Environment::Given(scrubbed(&context.env)), root: root.to_path_buf() }
+    pub(super) fn new(context: &'a Context, program: PathBuf, root: &Path, is_automatic: bool) -> Gh<'a> {
+        let env = Environment::Given(scrubbed(&context.env));
+        Gh { context, program, env, root: root.to_path_buf(), is_automatic }
     }
 
     /// Runs gh; a gh that cannot be started is the machine's trouble and counts as `net`.
@@ -84,25 +114,31 @@ impl<'a> Gh<'a> {
         under: Option<&File>,
     ) -> Answer {
         let args: Vec<OsString> = argv.iter().map(OsString::from).collect();
+        let plan = plan(&args, &GhEnv::default());
+        let calling =
+            Calling { plan: &plan, gh: &self.program, terminal: false, captured_stdin: stdin.is_some() };
+        let mut turn = Turn::new(calling, &self.context.settings);
+        let passage = turn.as_mut().map(|turn| turn.pass(&mut Waits { gh: self }));
         let started_ms = self.context.clock.now_ms();
+        if passage.is_some_and(|passage| passage != Passage::Go) {
+            return Answer::not_sent(started_ms, Signal::RateLimit, "the quota is spent".into());
+        }
         let (env, cwd) = (&self.env, Some(self.root.as_path()));
         let job = Job { program: &self.program, args: &args, env, cwd, stdin, timeout: TIMEOUT, under };
         let captured = match job.run() {
             Ok(captured) => captured,
-            Err(e) => return Answer::not_started(started_ms, &e.to_string()),
+            Err(e) => return Answer::not_sent(started_ms, Signal::Net, format!("gh cannot be started: {e}")),
         };
         let outcome = classify(captured.ended, &captured.stderr, &args);
         let ended_ms = self.context.clock.now_ms();
         // What is recorded or not changes nothing for the write.
-        let gh_env = GhEnv::default();
-        let call = Call {
-            plan: &plan(&args, &gh_env),
-            ended: captured.ended,
-            ms: captured.ms,
-            outcome,
-            now_s: ended_ms / 1_000,
-        };
+        let call =
+            Call { plan: &plan, ended: captured.ended, ms: captured.ms, outcome, now_s: ended_ms / 1_000 };
         let _ = record(call, self.context, Some(&self.root));
+        if let Some(turn) = &mut turn {
+            // A rate-limited answer closes its quota for everybody; it is the queue that tries again.
+            turn.after(&outcome, false, &mut Waits { gh: self });
+        }
         Answer {
             // A child that was ended, by us or by anybody, says that there was no answer.
             signal: if matches!(captured.ended, Ended::Signal(_)) { Signal::Net } else { outcome.signal },
@@ -125,15 +161,9 @@ impl<'a> Gh<'a> {
 }
 
 impl Answer {
-    fn not_started(at_ms: u64, why: &str) -> Answer {
-        Answer {
-            signal: Signal::Net,
-            reach: Reach::Nothing,
-            stdout: Vec::new(),
-            why: format!("gh cannot be started: {why}"),
-            started_ms: at_ms,
-            ended_ms: at_ms,
-        }
+    fn not_sent(at_ms: u64, signal: Signal, why: String) -> Answer {
+        let (started_ms, ended_ms) = (at_ms, at_ms);
+        Answer { signal, reach: Reach::Nothing, stdout: Vec::new(), why, started_ms, ended_ms }
     }
 
     /// The last line of its output: the URL that gh prints for a create and for a comment.

@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
             options,
             queue,
             lock,
-            gh: Gh::new(context, program, &root),
+            gh: Gh::new(context, program, &root, options.is_automatic),
             checkout: checkout(context, &place.root),
             tracked: Vec::new(),
             log: Log::default(),
