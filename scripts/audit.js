@@ -14,8 +14,8 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const budget = require('./forge/budget.js');
-const { forge } = require('./forge/gh.js');
 const health = require('./forge/health.js');
+const queue = require('./forge/queue.js');
 
 /** @typedef {Record<string, any>} Document */
 
@@ -28,23 +28,26 @@ function marked() {
 
 /** A project's queue, or why it is not known. @param {string} project @returns {Document} */
 function queueOf(project) {
-  const { document, stderr } = forge(['queue', 'status', '--json'], project);
-  return document ?? { error: stderr.trim() };
+  try {
+    return queue.overview({ cwd: project });
+  } catch (error) {
+    return { error: /** @type {Error} */ (error).message };
+  }
 }
 
 /** @param {string[]} projects @returns {Document} */
 function snapshot(projects) {
   const { state, reason, causes, sample, cache } = health.status({ probe: false });
   const queues = projects.map((project) => ({ path: project, name: path.basename(project), forge_queue: queueOf(project) }));
-  const sum = (/** @type {(queue: Document) => number} */ of) => queues.reduce((n, { forge_queue: queue }) => n + of(queue), 0);
-  const setAside = (/** @type {Document} */ queue) => Object.values(queue.setAside ?? {}).reduce((n, times) => n + times, 0);
+  const sum = (/** @type {(queue: Document) => number} */ of) => queues.reduce((n, { forge_queue: spool }) => n + of(spool), 0);
+  const setAside = (/** @type {Document} */ spool) => Object.values(spool.setAside ?? {}).reduce((n, times) => n + times, 0);
   return {
     schema: 'bob-fleet-snapshot/1',
     machine: os.hostname(),
     at: Math.floor(Date.now() / 1000),
     summary: {
       forge: { state, reason, causes, sample, cache },
-      forge_queue: { pending: sum((queue) => queue.depth ?? 0), set_aside: sum(setAside), unknown: queues.filter((one) => one.forge_queue.error).length },
+      forge_queue: { pending: sum((spool) => spool.depth ?? 0), set_aside: sum(setAside), unknown: queues.filter((one) => one.forge_queue.error).length },
       quota: budget.compact(),
     },
     projects: queues,
@@ -64,11 +67,11 @@ function view(machines) {
     const served = one.cache?.served ? `${one.cache.served} read(s) served from cache` : '-';
     return [machine, one.state, one.reason, `${one.sample.answered}/${one.sample.total}`, served];
   });
-  const queues = machines.flatMap(({ machine, projects }) => projects.map((/** @type {Document} */ { name, forge_queue: queue }) => {
-    if (queue.error) return [machine, name, '?', '?', queue.error];
-    const aside = Object.entries(queue.setAside ?? {}).map(([status, times]) => `${times} ${status}`).join(', ');
-    const why = (queue.problems ?? []).map((/** @type {Document} */ problem) => problem.reason).filter(Boolean).join('; ');
-    return [machine, name, queue.depth, aside || '0', why || '-'];
+  const queues = machines.flatMap(({ machine, projects }) => projects.map((/** @type {Document} */ { name, forge_queue: spool }) => {
+    if (spool.error) return [machine, name, '?', '?', spool.error];
+    const aside = Object.entries(spool.setAside ?? {}).map(([status, times]) => `${times} ${status}`).join(', ');
+    const why = (spool.problems ?? []).map((/** @type {Document} */ problem) => problem.reason).filter(Boolean).join('; ');
+    return [machine, name, spool.depth, aside || '0', why || '-'];
   }));
   const quotas = machines.flatMap(({ machine, summary: { quota } }) => ['graphql', 'core', 'search'].map((name) => {
     const one = quota?.[name];

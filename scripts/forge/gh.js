@@ -2,7 +2,6 @@
 // How the scripts read: every answer comes with whether it was given live, so that none claims what was not read.
 
 const { spawn } = require('node:child_process');
-const addon = require('./addon.js');
 const { readIssues } = require('./batch.js');
 const { classifySignal } = require('./health.js');
 
@@ -34,17 +33,6 @@ exports.gh = (args, { timeout, env = process.env, input } = {}) => new Promise((
   // Only the time limit kills it from here.
   child.on('close', (code) => done(code, child.killed ? 'net' : classifySignal(code, stderr, args), child.killed));
 });
-
-/**
- * Runs one command of `forge` in this process and returns its document; null where it printed none.
- * @param {string[]} words
- * @param {string} [cwd]
- * @returns {{code: number, document: any, stderr: string}}
- */
-exports.forge = (words, cwd = process.cwd()) => {
-  const { code, stdout, stderr } = addon.cli(['forge', ...words], { ...process.env }, cwd);
-  return { code, document: stdout ? JSON.parse(stdout) : null, stderr };
-};
 
 /**
  * Reads issues once in the life of a process: together ahead of time, then one by one from what was read. With

@@ -15,8 +15,8 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { forge: run } = require('../forge/gh.js');
 const health = require('../forge/health.js');
+const queue = require('../forge/queue.js');
 
 /**
  * @typedef {{phase: string, reason: string, at: number}} Parked
@@ -78,11 +78,15 @@ function line(mode) {
   return `forge: ${mode.mode} mode — ${mode.state} (${mode.reason})${parked}`;
 }
 
-/** Delivers what is queued; only where this machine has marked the project. */
+/** Delivers what is queued; only where this machine has marked the project. Another replay at work is no failure. */
 function replay() {
-  const { code, document, stderr } = run(['queue', 'replay', '--apply', '--marked-only', '--json']);
-  if (!document) throw new Error(stderr.trim() || 'the queue could not be replayed');
-  return { code, document };
+  try {
+    return queue.replay({ apply: true, markedOnly: true });
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EFORGE_BUSY') throw error;
+    process.stdout.write(`queue: ${/** @type {Error} */ (error).message}\n`);
+    return null;
+  }
 }
 
 /** @param {string[]} words */
@@ -97,13 +101,14 @@ function main(words) {
     return mode.parked ? 3 : 0;
   }
   if (verb === 'boundary' && !phase) {
-    const { code, document } = replay();
-    const mode = { ...exports.fold(state.forge, health.status({ probe: false })), replay: document };
-    save(state, mode);
-    const { delivered, pending, setAside, stopped } = document;
+    const report = replay();
+    const mode = exports.fold(state.forge, health.status({ probe: false }));
+    save(state, report ? { ...mode, replay: report } : mode);
+    if (!report) return 3;
+    const { delivered, pending, setAside, stopped } = report;
     const why = stopped ? ` — stopped: ${typeof stopped === 'string' ? stopped : JSON.stringify(stopped)}` : '';
     process.stdout.write(`queue: ${delivered} delivered, ${pending} still pending, ${setAside} set aside${why}\n`);
-    return code;
+    return report.exitCode;
   }
   if (verb === 'forge-check' && !phase) {
     const verdict = health.status();
