@@ -154,3 +154,33 @@ fn a_write_of_ours_is_named_while_it_waits_and_after_it_was_delivered() {
     fail(&forge, "503");
     assert!(call(&view).err().contains("last-known state, not live.\n"));
 }
+
+#[test]
+fn a_write_that_went_live_is_named_to_the_older_reads_of_its_issue_alone() {
+    let forge = seeded();
+    forge.control("POST", "/_forge/seed", r#"{"issues": [{"number": 2, "title": "Lights stay on"}]}"#);
+    let sandbox = checkout(REAL_GH[1], &forge);
+    let call = |words: &[&str]| gh(&sandbox, words).env("PATH", path(&sandbox)).run();
+    let [view, other, list] =
+        [["issue", "view", "1"], ["issue", "view", "2"], ["issue", "list", "--json=title"]];
+    for read in [view, other, list] {
+        assert_eq!(call(&read).exit, Exit::Code(0));
+    }
+    assert_eq!(call(&["issue", "comment", "1", "--body", "live"]).exit, Exit::Code(0));
+    let note = " Your own write to #1 is newer.";
+    let says = |read: &[&str]| {
+        fail(&forge, "503");
+        let said = call(read).err();
+        forge.control("DELETE", "/_forge/faults", "");
+        assert!(said.contains("[forge-cache] served from cache"), "{said}");
+        said.contains(note)
+    };
+    assert_eq!([says(&view), says(&other), says(&list)], [true, false, true]);
+    assert_eq!(call(&view).exit, Exit::Code(0));
+    assert!(!says(&view), "what was read after the write shows it");
+    let created = call(&["issue", "create", "--title", "new", "--body", "live"]).out();
+    let number = created.trim().rsplit('/').next().unwrap().to_string();
+    fail(&forge, "503");
+    let said = call(&list).err();
+    assert!(said.contains(&format!(" Your own write to #{number} is newer.")), "{said}");
+}

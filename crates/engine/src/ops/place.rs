@@ -1,10 +1,10 @@
-//! Where a call goes when neither argv nor the environment names a host: the checkout's remotes and gh's own
+//! Where a call goes, as gh itself would find out: argv, the environment, the checkout's remotes and gh's own
 //! settings decide. A call on another host than github.com spends none of its quotas.
 
 use std::path::Path;
 
 use crate::decide::plan::{GhEnv, Plan};
-use crate::decide::repo::{default_host, gh_would_pick, is_github};
+use crate::decide::repo::{Repo, default_host, gh_would_pick, is_github};
 use crate::decide::{argv, hosts};
 use crate::settings::Lookup;
 use crate::store::remotes;
@@ -15,7 +15,7 @@ pub fn settle(mut plan: Plan, env: &impl Lookup, cwd: Option<&Path>) -> Plan {
     if plan.resource.is_none() || plan.host.is_some() {
         return plan;
     }
-    let known: Vec<String> = hosts::parse(&remotes::hosts(env)).into_iter().map(|host| host.name).collect();
+    let known = known_hosts(env);
     if known.iter().all(|host| is_github(host)) {
         return plan;
     }
@@ -27,16 +27,29 @@ pub fn settle(mut plan: Plan, env: &impl Lookup, cwd: Option<&Path>) -> Plan {
 }
 
 fn host(plan: &Plan, env: &impl Lookup, cwd: Option<&Path>, known: &[String]) -> String {
-    let gh = GhEnv::of(env);
+    repo(plan, env, cwd, known).map_or_else(|| default_host(&GhEnv::of(env), known), |repo| repo.host)
+}
+
+/// The repository gh would use; `None` for a command that acts on none (for a search, `--repo` is part of
+/// the query) and where nothing names one. `known` are the hosts in gh's own settings.
+pub fn repo(plan: &Plan, env: &impl Lookup, cwd: Option<&Path>, known: &[String]) -> Option<Repo> {
     let acts_on_a_repository = argv::has_flag(plan.command, "repo")
         && !plan.command.starts_with("search ")
         && !plan.command.starts_with("project ");
-    let picked = acts_on_a_repository.then(|| {
-        let flag = plan.repo_flag.as_deref().and_then(|flag| flag.to_str());
-        let of_checkout = cwd.map(|cwd| remotes::read(cwd, env)).unwrap_or_default();
-        gh_would_pick(flag, plan.url_repo.as_ref(), &gh, &of_checkout, known)
-    });
-    picked.flatten().map_or_else(|| default_host(&gh, known), |repo| repo.host)
+    if !acts_on_a_repository {
+        return None;
+    }
+    let gh = GhEnv::of(env);
+    let flag = plan.repo_flag.as_deref().and_then(|flag| flag.to_str());
+    // Read only where nothing nearer decides.
+    let decided = plan.url_repo.is_some() || flag.is_some() || gh.repo().is_some();
+    let of_checkout = cwd.filter(|_| !decided).map(|cwd| remotes::read(cwd, env)).unwrap_or_default();
+    gh_would_pick(flag, plan.url_repo.as_ref(), &gh, &of_checkout, known)
+}
+
+/// The hosts in gh's own settings.
+pub fn known_hosts(env: &impl Lookup) -> Vec<String> {
+    hosts::parse(&remotes::hosts(env)).into_iter().map(|host| host.name).collect()
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! | `health.json` | JSON | every `status` that derived a verdict | none | written aside and renamed; valid only for the very log it names |
 //! | `health.lock` | empty | nobody | itself, never unlinked | the kernel lets go of it |
 //! | `cache.log`, `cache.lock` | TSV, seven columns | every shim that fell back on a stored answer, or on one past its bound | `cache.lock` | as `observations.log` |
+//! | `writes.log`, `writes.lock` | TSV: epoch-ms, repository, issue | every shim whose write went live | `writes.lock` | as `observations.log` |
 //! | `budget.env` | `key=value` | whoever refreshed the quota | `budget.lock`, a folder that is a lease | the token is the new file, renamed over the old one |
 //! | `rate.log` | TSV: epoch, quota, `fg` or `bg` | every gated call | `rate.log.lock`; an older shim's `rate.lock` folder is honoured | one `write` a slot, which is taken before the call is made |
 //! | `hold.env` | `key=value` | whoever met a rate limit, or waits | `hold.lock` | written aside and renamed |
@@ -35,6 +36,7 @@ pub mod ledger;
 pub mod lock;
 pub mod lockdir;
 pub mod observations;
+pub mod own_writes;
 pub mod private;
 pub mod project;
 pub mod queue;

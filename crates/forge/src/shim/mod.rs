@@ -13,7 +13,7 @@ mod recorder;
 use std::path::Path;
 
 use engine::decide::plan::{GhEnv, Kind, Plan, plan};
-use engine::decide::signal::{Outcome, classify};
+use engine::decide::signal::{Outcome, Signal, classify};
 use engine::ops::place::settle;
 use engine::ops::record::{Call, record};
 use engine::process::invocation::{Invocation, variable};
@@ -68,6 +68,9 @@ fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
         let Ok(ran) = run(&request, &signals) else { give_up(&spool, invocation, gh, depth) };
         let outcome = shielded(|| learn(invocation, plan, &ran));
         spool.attempted(&ran);
+        if outcome.is_some_and(|outcome| outcome.signal == Signal::Ok) {
+            spool.landed(invocation, plan, &ran);
+        }
         if !gate.again(outcome.as_ref(), &ran) {
             let ended =
                 if spool.is_write() { spool.reply(ran, outcome) } else { reading.reply(ran, outcome) };

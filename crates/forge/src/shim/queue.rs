@@ -14,6 +14,7 @@ use engine::decide::repo::Target;
 use engine::decide::signal::{Ended, Outcome, Signal};
 use engine::decide::write::{Write, WriteKind, with_body_file};
 use engine::error::Error;
+use engine::ops::cache;
 use engine::ops::queue::{self, Body, Ready, Resolved, Spooled, TakenBack, View, any_handle, resolve_words};
 use engine::ops::{Context, replay};
 use engine::process::ambient::environment;
@@ -226,6 +227,14 @@ impl Spool {
         let Some(Ok(ready)) = self.write.as_ref().map(|write| &write.ready) else { return };
         let reach = reach(ran.ended, &ran.said(), has_several_steps(&ready.queued));
         self.reached.set(self.reached.get().max(Some(reach)));
+    }
+
+    /// A write that went live: a stored read of its issue is older from now on (#1749).
+    pub fn landed(&self, invocation: &Invocation, plan: &Plan, ran: &Ran) {
+        let Some(write) = &self.write else { return };
+        let answer = [ran.answer().unwrap_or_default(), &ran.said()].concat();
+        let cwd = invocation.cwd.as_deref();
+        shielded(|| cache::landed(plan, &variable, cwd, &write.targets, &answer, clock::now_ms()));
     }
 
     fn live(&self) -> Option<Live> {

@@ -4,13 +4,14 @@
 mod own_writes;
 mod report;
 
+pub use own_writes::landed;
 pub use report::{READS_WINDOW_S, Reads, Status, reads, status};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use super::Context;
 use super::record::{caller, session};
+use super::{Context, place};
 use crate::decide::cache_key::{Account, Key};
 use crate::decide::fallback::{self, Facts, Fallback, Known, Unread, Why};
 use crate::decide::plan::{GhEnv, Kind, Plan, plan};
@@ -92,11 +93,12 @@ impl<L: Lookup> Asked<'_, L> {
         let root = project::root(cwd)?;
         let known = hosts::parse(&remotes::hosts(self.env));
         let names: Vec<String> = known.iter().map(|host| host.name.clone()).collect();
-        let env = GhEnv::of(self.env);
-        let repo = self.repo(cwd, &env, &names);
+        let repo = place::repo(self.plan, self.env, Some(cwd), &names);
         let host = match &repo {
             Some(repo) => repo.host.clone(),
-            None => self.plan.host.clone().unwrap_or_else(|| repo::default_host(&env, &names)),
+            None => {
+                self.plan.host.clone().unwrap_or_else(|| repo::default_host(&GhEnv::of(self.env), &names))
+            }
         };
         let set = |name| Some((name, self.env.var(name)?));
         let shape: Vec<_> = settings::OUTPUT_SHAPE.into_iter().filter_map(set).collect();
@@ -104,18 +106,6 @@ impl<L: Lookup> Asked<'_, L> {
         let key = Key::new(self.args, repo.as_deref(), &host, &shape);
         let account = Account::of(&host, &self.tokens(&host), &known);
         Some(Question { root, key, account, repo })
-    }
-
-    /// The repository gh would use. A search has none: there `--repo` is part of the query.
-    fn repo(&self, cwd: &Path, env: &GhEnv, known_hosts: &[String]) -> Option<repo::Repo> {
-        if self.plan.command.starts_with("search ") {
-            return None;
-        }
-        let flag = self.plan.repo_flag.as_deref().and_then(|flag| flag.to_str());
-        // Read only where nothing nearer decides.
-        let decided = self.plan.url_repo.is_some() || flag.is_some() || env.repo().is_some();
-        let remotes = if decided { Vec::new() } else { remotes::read(cwd, self.env) };
-        repo::gh_would_pick(flag, self.plan.url_repo.as_ref(), env, &remotes, known_hosts)
     }
 
     /// The variables that gh takes a token for `host` from, in its order.
@@ -197,7 +187,7 @@ impl<L: Lookup> Asked<'_, L> {
         }
     }
 
-    /// What the queue knows about the issues that were read. Its place is all it needs to know.
+    /// The writes of this machine that the answer does not show. Their place is all that has to be known.
     fn unread(&self, question: &Question, known: Known, now_ns: u64) -> Unread {
         let place = [settings::STATE, settings::BOB_HOME, settings::HOME];
         let env = place.iter().filter_map(|name| Some((name.into(), self.env.var(name)?))).collect();
@@ -205,7 +195,7 @@ impl<L: Lookup> Asked<'_, L> {
         let context = Context::new(env, self.cwd.map(Path::to_path_buf), Some(now_s));
         let issues = own_writes::Issues::of(self.plan.command, self.args);
         let repo = question.repo.as_deref();
-        own_writes::unread(&context, issues, repo, known.started_ns / 1_000_000_000)
+        own_writes::unread(&context, issues, repo, known.started_ns)
     }
 
     fn report(&self, settings: &Settings, came: Came, decision: Fallback) {

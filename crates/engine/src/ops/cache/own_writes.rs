@@ -1,13 +1,17 @@
-//! What the queue knows about the issues that were read: a stored answer is marked with the writes of this
-//! machine that are not in it.
+//! The writes of this machine to the issues that were read: a stored answer is marked with those that are not
+//! in it, be they queued, delivered by a replay, or made live.
 
-use super::super::Context;
 use super::super::queue::{self, View};
+use super::super::{Context, place};
 use crate::decide::argv;
 use crate::decide::entry::{Entry, Status, parse_handle};
 use crate::decide::fallback::Unread;
-use crate::decide::repo::Target;
+use crate::decide::plan::Plan;
+use crate::decide::repo::{Repo, Target};
+use crate::settings::{Lookup, Settings};
+use crate::store::own_writes;
 use std::ffi::OsString;
+use std::path::Path;
 
 /// The issues that a read shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,13 +51,51 @@ impl Issues {
     }
 }
 
-/// The writes of this machine that an answer does not show, which was asked for at `since_s`. `repo` is
+/// The writes of this machine that an answer does not show, which was asked for at `since_ns`. `repo` is
 /// that of the read (`host/owner/name`), where it has one.
-pub fn unread(context: &Context, issues: Issues, repo: Option<&str>, since_s: u64) -> Unread {
-    match queue::view(context) {
-        Ok(view) if issues != Issues::None => of(&view, issues, repo, since_s),
+pub fn unread(context: &Context, issues: Issues, repo: Option<&str>, since_ns: u64) -> Unread {
+    if issues == Issues::None {
+        return Unread::default();
+    }
+    let known = match queue::view(context) {
+        Ok(view) => of(&view, issues, repo, since_ns / 1_000_000_000),
         // A queue that cannot be read says so in its own status.
-        _ => Unread::default(),
+        Err(_) => Unread::default(),
+    };
+    Unread { newer: live(context, issues, repo, since_ns / 1_000_000).or(known.newer), ..known }
+}
+
+/// The newest write to such an issue that went live.
+fn live(context: &Context, issues: Issues, repo: Option<&str>, since_ms: u64) -> Option<u64> {
+    let written = own_writes::since(context.settings.state.as_deref()?, since_ms).ok()?;
+    let is_read = |w: &&own_writes::Written| {
+        repo.is_none_or(|repo| repo.eq_ignore_ascii_case(&w.repo)) && issues.include(Some(w.number))
+    };
+    written.iter().rev().find(is_read).map(|w| w.number)
+}
+
+/// A write went live: notes the issues it wrote to. Those of a create or a comment stand in its answer, as
+/// URLs.
+pub fn landed(plan: &Plan, env: &impl Lookup, cwd: Option<&Path>, on: &[Target], answer: &[u8], at_ms: u64) {
+    let Some(state) = Settings::read(env).state else { return };
+    let words = std::str::from_utf8(answer).unwrap_or_default().split_whitespace();
+    let shown: Vec<Target> =
+        words.filter_map(Target::parse).filter(|target| matches!(target, Target::Url(..))).collect();
+    let of_call = place::repo(plan, env, cwd, &place::known_hosts(env));
+    let mut noted = Vec::new();
+    for target in on.iter().chain(&shown) {
+        let (repo, number) = match target {
+            Target::Url(repo, number) => (Some(repo), *number),
+            Target::Number(number) => (of_call.as_ref(), *number),
+            Target::Handle(_) | Target::HandleUrl(..) => continue,
+        };
+        let Some(repo) = repo.map(Repo::key) else { continue };
+        let written = own_writes::Written { at_ms, repo, number };
+        if !noted.contains(&written) {
+            // The write has landed; that a read is not marked with it is all that a full disk costs.
+            let _ = own_writes::append(&state, &written);
+            noted.push(written);
+        }
     }
 }
 
