@@ -100,6 +100,15 @@ expect 'Doors do not close'
 expect '[forge-cache] served from cache'
 run 0 bob forge cache
 
+printf "\n"; note "writes are queued, and say so; a new issue has a handle that stands for its number:"
+run 0 gh issue create --title 'Brakes squeak' --body 'Since this morning.'
+expect 'https://github.com/acme/widget/issues/BOB-Q1'
+run 0 gh issue comment BOB-Q1 --body 'On it.'
+run 0 gh issue edit 2 --title 'Lights stay on at night'
+expect '[forge-queue] not delivered yet'
+run 3 bob forge queue
+expect '3 pending'
+
 say "4. The network goes away altogether, and nothing recent succeeded"
 ctl DELETE faults
 ctl POST fault '{"fault":"drop"}'
@@ -119,5 +128,13 @@ quietly 10 gh issue list
 run 0 bob forge health
 expect 'forge: operational'
 expect 'were answered from the cache'
+printf "\n"; note "the first of those calls delivered what was queued: everything there, once, in order"
+run 0 bob forge queue
+expect 'nothing pending'
+run 0 gh issue list
+expect 'Brakes squeak'
+expect 'Lights stay on at night'
+run 0 gh issue view BOB-Q1 --comments
+expect 'On it.'
 
 say "Done: the verdict followed what really happened to real calls, all of it through a plain 'gh'."

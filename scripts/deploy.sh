@@ -60,7 +60,7 @@ row() {
     printf '%s\t%s\t%s\n' "$1" "$2" "$3"
 }
 tab=$(printf '\t')
-commands="health cache budget"
+commands="health cache queue budget"
 
 # Scripts that read through the modules: references, installed only where no other is.
 callers="warp-drive/flightplan.js warp-drive/forge-mode.js todo/todo-consume.js brief/collect.js groom/groom.sh audit.js"

@@ -12,6 +12,8 @@
 //! | `rate.log` | TSV: epoch, quota, `fg` or `bg` | every gated call | `rate.log.lock`; an older shim's `rate.lock` folder is honoured | one `write` a slot, which is taken before the call is made |
 //! | `hold.env` | `key=value` | whoever met a rate limit, or waits | `hold.lock` | written aside and renamed |
 //! | `budget.log`, `quota.log`, `ratelimit.log` | TSV | the gate, the refresh, every shim | `NAME.log.lock` | as `observations.log` |
+//! | `queue-dirty` | one project's real path a line | whoever queues, and the replay that drains | `queue-dirty.lock` | written aside, synced, renamed; made before the entry, so that none is without it |
+//! | `queue.key` | 32 random bytes | the first who queues | none | linked into place, which never replaces one |
 //! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
 //! | file in `<project>/.claude/forge/cache` | format | written by | lock | why `kill -9` is safe |
@@ -19,10 +21,12 @@
 //! | `NAME.entry` | a header line, the key, the answer's exact bytes, a seal | every shim whose cacheable read succeeded | `lock` | written aside and renamed; a reader trusts the seal alone |
 //! | `lock` | `entries bytes` | whoever holds it | itself | counted before the entry is written: too high at worst, and then counted anew |
 //!
+//! The files of `<project>/.claude/forge/queue` are in the table of [`queue`].
+//!
 //! Rules: a reader accepts a torn last line and unknown trailing columns; nothing but a memo in
 //! a lock file is edited in place (append, or write aside and rename); folders are 700 and files 600 whatever
 //! the umask; no lock is held across a child or a sleep, but `health.lock` across a probe (see `ops::health`)
-//! and the lease `budget.lock` across a refresh of the quota.
+//! the lease `budget.lock` across a refresh of the quota, and `replay.lock`, which the delivering child inherits.
 #![allow(clippy::disallowed_methods)]
 
 pub mod atomic;

@@ -159,7 +159,7 @@ fn last_replay(view: &View) -> Option<LastReplay> {
     use crate::decide::journal::Event;
     view.log.lines.iter().rev().find_map(|line| {
         let (outcome, reason) = match &line.event {
-            Event::Delivered(_) | Event::Found(_) => ("delivered", ""),
+            Event::Delivered(_) | Event::Found(_) | Event::Ended(Status::Delivered, _) => ("delivered", ""),
             Event::Failed(_, why) => ("failed", why.as_str()),
             Event::Ended(status, why) => (status.as_str(), why.as_str()),
             Event::Attempt => return None,
