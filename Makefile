@@ -61,6 +61,22 @@ test-forge-quota: build test-gh node_modules ## the specification's: the quota d
 test-bob-groom: build node_modules ## the specification's: groom's retry and its trailer
 	node --test __test__/groom.test.js
 
+reliability: build node_modules ## lossless, transparent, true: every step killed and failed, each test with its control arm; a table
+	FORGE_TEST_GH=$(CURDIR)/target/deploy/gh FORGE_TEST_FORGE=$(CURDIR)/target/deploy/forge cargo test -q -p forge --test reliability
+
+soak: build test-gh node_modules ## thirty callers, a forge that keeps failing, ten minutes (SOAK_SECONDS, FORGE_SEED)
+	FORGE_TEST_GH=$(CURDIR)/target/deploy/gh FORGE_TEST_FORGE=$(CURDIR)/target/deploy/forge cargo test -q -p forge --test soak
+
+soak-control: test-gh node_modules ## the soak without two of the queue's guards: it has to fail
+	FORGE_CONTROL=attempt,lock cargo test -q -p forge --test soak; test $$? -ne 0
+
+# Needs the nightly toolchain and cargo-fuzz.
+fuzz: ## every fuzzer for FUZZ_SECONDS (60)
+	for target in argv signal logs states cache queue git urls; do \
+		(cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=$${FUZZ_SECONDS:-60} -max_len=2000) || exit 1; \
+	done
+.PHONY: reliability soak soak-control fuzz
+
 sim: ## two hours of 1, 20 and 50 agents against a model of GitHub's limits, on the gate's own functions
 	cargo run -q --release -p forge-engine --example sim
 

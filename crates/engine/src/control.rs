@@ -17,6 +17,14 @@ pub enum Guard {
     VerdictIdentity,
     /// The seal around a cached answer.
     CacheSeal,
+    /// The line in the replay log before a delivery is sent.
+    Attempt,
+    /// The seal under a queued entry.
+    EntrySeal,
+    /// That a stored verdict of another time is none.
+    Clock,
+    /// That a log line holds nothing but words of ours.
+    Vocabulary,
     /// That a lease is taken over by unlinking the token that was seen.
     Token,
 }
@@ -30,6 +38,10 @@ impl Guard {
             Guard::Aside => "aside",
             Guard::VerdictIdentity => "verdict-identity",
             Guard::CacheSeal => "cache-seal",
+            Guard::Attempt => "attempt",
+            Guard::EntrySeal => "entry-seal",
+            Guard::Clock => "clock",
+            Guard::Vocabulary => "vocabulary",
             Guard::Token => "token",
         }
     }

@@ -54,7 +54,10 @@ pub fn take<T>(state: &Path, now: Now<'_>, decide: impl FnOnce(&[Slot]) -> (T, V
     let log = load(state)?;
     let rows = settled(&log.rows, now);
     let (result, slots) = decide(&rows);
-    if slots.is_empty() {
+    // A row from before the clock was set back counts as one of now. That has to be written down even when
+    // nobody goes: it would be one of every later now too, and hold all callers up until the old time is back.
+    let was_ahead = log.rows.iter().any(|slot| is_ahead(slot, now.s));
+    if slots.is_empty() && !was_ahead {
         return Ok(result);
     }
     // Most of a long log has left the window: now and then, so that few calls pay for it.
@@ -139,11 +142,12 @@ fn load(state: &Path) -> io::Result<Log> {
 /// of now, once, so that nobody is locked out for longer than a window.
 fn settled(rows: &[Slot], now: Now<'_>) -> Vec<Slot> {
     let (now_s, window_s) = (now.s, now.window_s);
-    let clamp = |slot: &Slot| Slot {
-        at: if slot.at > now_s.saturating_add(SKEW_S) { now_s } else { slot.at },
-        ..*slot
-    };
+    let clamp = |slot: &Slot| Slot { at: if is_ahead(slot, now_s) { now_s } else { slot.at }, ..*slot };
     rows.iter().map(clamp).filter(|slot| slot.at.saturating_add(window_s) > now_s).collect()
+}
+
+fn is_ahead(slot: &Slot, now_s: u64) -> bool {
+    slot.at > now_s.saturating_add(SKEW_S)
 }
 
 fn line(slot: &Slot) -> String {
@@ -229,6 +233,16 @@ mod tests {
         assert!(one(home.path(), NOW, 3).unwrap());
         assert!(!one(home.path(), NOW + 59, 3).unwrap());
         assert!(one(home.path(), NOW + 60, 1).unwrap());
+    }
+
+    #[test]
+    fn a_full_window_of_another_time_is_over_after_a_window() {
+        let home = tempfile::tempdir().unwrap();
+        fs::write(path(home.path()), "999999\tgraphql\tfg\n".repeat(3)).unwrap();
+        // Nobody goes, so nobody writes a slot of its own.
+        assert!(!one(home.path(), NOW, 3).unwrap());
+        assert!(!one(home.path(), NOW + 59, 3).unwrap());
+        assert!(one(home.path(), NOW + 60, 3).unwrap());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::io;
 use super::look::{IssueState, NoAnswer};
 use super::{Came, Look, Outcome, Run};
 use crate::checkpoint;
+use crate::control::Guard;
 use crate::decide::check::Passed;
 use crate::decide::entry::{self, Entry, Reach, Status};
 use crate::decide::journal::{Event, Line, Open, claimed, history};
@@ -117,8 +118,10 @@ impl Delivery<'_, '_> {
         let at_ms = self.run.context.clock.now_ms();
         let line = Line { at_ms, seq: entry.seq, step: Some(step), event };
         let lock = self.run.queue.lock()?;
-        self.run.queue.append(&lock, std::slice::from_ref(&line))?;
-        self.run.log.lines.push(line);
+        if !Guard::Attempt.is_off() {
+            self.run.queue.append(&lock, std::slice::from_ref(&line))?;
+            self.run.log.lines.push(line);
+        }
         Ok(())
     }
 

@@ -1,0 +1,112 @@
+//! `make reliability`: what the promises "lossless", "transparent" and "true" are worth, as figures.
+//!
+//! Every test runs twice: against the programs that are shipped, and as its control arm against a build of the
+//! same source whose guard is switched off (`engine::control`). The first must find nothing, the second must
+//! find something. `target/reliability.json` holds one object a test; the table is made from it. A test that
+//! could not run is shown as not run, never as 0.
+//!
+//! `FORGE_ONLY=ID,…` runs these tests alone, `FORGE_SEED` repeats the random choices.
+#![allow(
+    unsafe_code,
+    missing_docs,
+    clippy::disallowed_methods,
+    clippy::print_stderr,
+    clippy::print_stdout,
+    clippy::exit,
+    reason = "a program that runs programs and prints a table"
+)]
+#![allow(dead_code, reason = "of the suite's helpers it needs a part")]
+
+#[path = "reliability/hostile.rs"]
+mod hostile;
+#[path = "reliability/locks.rs"]
+mod locks;
+#[path = "reliability/points.rs"]
+mod points;
+#[path = "reliability/replay.rs"]
+mod replay;
+#[path = "reliability/scene.rs"]
+mod scene;
+mod support;
+#[path = "reliability/tally.rs"]
+mod tally;
+
+use std::time::Instant;
+
+use support::dice;
+use tally::{Row, Tally};
+
+/// One test of the plan (`id`), the guard that its control arm lives without, and what it does.
+struct Test {
+    id: &'static str,
+    guard: &'static str,
+    run: fn(&mut Tally),
+}
+
+const TESTS: &[Test] = &[
+    Test { id: "ring append and trim, every system call", guard: "aside", run: points::ring },
+    Test { id: "verdict write, every system call", guard: "aside", run: points::verdict },
+    Test { id: "cache store, every system call", guard: "aside,cache-seal", run: points::cache },
+    Test { id: "enqueue, every system call", guard: "aside", run: points::enqueue },
+    Test { id: "drop, every system call", guard: "aside", run: points::drop },
+    Test { id: "clear, every system call", guard: "aside", run: points::clear },
+    Test { id: "budget refresh, every system call", guard: "aside", run: points::refresh },
+    Test { id: "replay, every system call", guard: "attempt", run: replay::every_call },
+    Test { id: "replay, answers lost on the way", guard: "attempt", run: replay::lost_answers },
+    Test { id: "ring, six writers killed, trims", guard: "lock", run: locks::ring_writers },
+    Test { id: "stale lease, 8 waiters", guard: "token", run: locks::stale_lease_8 },
+    Test { id: "stale lease, 16 waiters", guard: "token", run: locks::stale_lease_16 },
+    Test { id: "the last slots, 8 callers", guard: "lock", run: locks::last_slots },
+    Test { id: "stopped lock holders delay nobody", guard: "lock-bound", run: locks::stopped_holders },
+    Test { id: "a stored verdict masks no failure", guard: "verdict-identity", run: locks::masked },
+    Test { id: "clocks moved", guard: "clock", run: hostile::clocks },
+    Test { id: "hostile files in the stores", guard: "entry-seal,cache-seal", run: hostile::files },
+    Test { id: "a token is written nowhere", guard: "vocabulary", run: hostile::canary },
+];
+
+fn main() {
+    let mut words = std::env::args();
+    if words.by_ref().nth(1).as_deref() == Some("worker") {
+        return locks::work(&words.collect::<Vec<_>>());
+    }
+    let only = std::env::var("FORGE_ONLY").unwrap_or_default();
+    let wanted = |id: &str| only.is_empty() || only.split(',').any(|part| id.contains(part));
+    let seed = dice::seed();
+    println!("FORGE_SEED={seed}");
+    let shipped = [std::env::var_os("FORGE_TEST_GH"), std::env::var_os("FORGE_TEST_FORGE")];
+    let mut rows = Vec::new();
+    for test in TESTS.iter().filter(|test| wanted(test.id)) {
+        let row = run(test, seed, &shipped);
+        println!("{}", row.line());
+        rows.push(row);
+    }
+    println!("{}", tally::table(&rows));
+    tally::write(&rows);
+    std::process::exit(i32::from(!rows.iter().all(Row::is_good)));
+}
+
+fn run(test: &Test, seed: u64, shipped: &[Option<std::ffi::OsString>; 2]) -> Row {
+    let started = Instant::now();
+    name_programs(shipped);
+    let mut tally = Tally::new(seed, "");
+    (test.run)(&mut tally);
+    // The control arm is this build: only it has the switch.
+    name_programs(&[None, None]);
+    let mut control = Tally::new(seed, test.guard);
+    if tally.why_not.is_none() {
+        (test.run)(&mut control);
+    }
+    Row::new(test.id, &tally, &control, started.elapsed())
+}
+
+fn name_programs(named: &[Option<std::ffi::OsString>; 2]) {
+    for (name, value) in ["FORGE_TEST_GH", "FORGE_TEST_FORGE"].iter().zip(named) {
+        // SAFETY: no other thread of this process runs between two tests.
+        unsafe {
+            match value {
+                Some(value) => std::env::set_var(name, value),
+                None => std::env::remove_var(name),
+            }
+        }
+    }
+}
