@@ -98,10 +98,12 @@ fn main() {
 
 /// Calm weather: everything that was promised arrives. Returns why it did not.
 fn drain(stage: &Stage) -> Option<String> {
-    let until = Instant::now() + Duration::from_secs(300);
+    let until = Instant::now() + Duration::from_secs(900);
     loop {
         stage.forge.control("DELETE", "/_forge/faults", "");
-        let run = caller::environment(stage, stage.sandbox.forge(&["queue", "replay", "--apply"])).run();
+        let run =
+            caller::environment(stage, stage.sandbox.forge(&["queue", "replay", "--apply", "--batch", "25"]))
+                .run();
         if run.exit == Exit::Code(0) {
             return None;
         }

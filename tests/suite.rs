@@ -22,6 +22,7 @@ mod queue_hostile;
 mod queue_races;
 mod replay;
 mod sandbox_itself;
+mod shipped;
 mod support;
 mod transparency;
 

@@ -56,7 +56,7 @@ pub fn make(stage: &Stage, mut dice: Dice) {
         stage.model.lock().unwrap().outages += 1;
         pause(stage, 500 + dice.below(3_500));
         stage.forge.control("DELETE", "/_forge/faults", "");
-        pause(stage, dice.below(4_000));
+        pause(stage, dice.below(8_000));
     }
 }
 

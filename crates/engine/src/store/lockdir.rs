@@ -126,8 +126,9 @@ fn contend(folder: &Path, aside: &Path, wait: Duration, kernel: &dyn Kernel) -> 
 /// seen has one winner by construction.
 fn clear_if_dead(folder: &Path, kernel: &dyn Kernel) -> bool {
     if Guard::Token.is_off() {
-        // What most scripts do.
+        // What most scripts do: look, and some time later remove.
         let is_old = age_s(folder).is_some_and(|age_s| age_s >= LEASE_S);
+        std::thread::sleep(Duration::from_micros(kernel.unique() % 3_000));
         return is_old && fs::remove_dir_all(folder).is_ok();
     }
     let Ok(entries) = fs::read_dir(folder) else { return !folder.exists() };
