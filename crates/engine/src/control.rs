@@ -21,6 +21,8 @@ pub enum Guard {
     Attempt,
     /// The seal under a queued entry.
     EntrySeal,
+    /// That the highest number stays on the disk when its entry goes.
+    Number,
     /// That a stored verdict of another time is none.
     Clock,
     /// That a log line holds nothing but words of ours.
@@ -40,6 +42,7 @@ impl Guard {
             Guard::CacheSeal => "cache-seal",
             Guard::Attempt => "attempt",
             Guard::EntrySeal => "entry-seal",
+            Guard::Number => "number",
             Guard::Clock => "clock",
             Guard::Vocabulary => "vocabulary",
             Guard::Token => "token",

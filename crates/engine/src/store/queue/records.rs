@@ -175,11 +175,12 @@ impl Queue {
 
     /// Removes an entry with everything of it; of the highest, the marker stays.
     pub fn take_away(&self, lock: &Lock, seq: u32, highest: u32) -> io::Result<()> {
-        if seq == highest {
+        let stays = seq == highest && !Guard::Number.is_off();
+        if stays {
             self.folder.replace(&marker_file(seq), SPENT)?;
         }
         self.forget(lock, seq)?;
-        if seq != highest {
+        if !stays {
             self.folder.remove(&marker_file(seq))?;
         }
         Ok(())
