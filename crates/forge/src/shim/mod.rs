@@ -4,6 +4,7 @@
 //! Before gh has started, whatever fails on our side ends in becoming gh ([`effects::shielded`]).
 //! After it has started there is no error to return: what is recorded or not changes nothing.
 
+mod drain;
 mod effects;
 mod fall_back;
 mod gate;
@@ -75,7 +76,7 @@ fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
             let ended =
                 if spool.is_write() { spool.reply(ran, outcome) } else { reading.reply(ran, outcome) };
             spool.explain_handles(outcome);
-            queue::drain_after(invocation, outcome);
+            drain::after(invocation, outcome);
             exit::end_as(ended)
         }
         ran.discard();

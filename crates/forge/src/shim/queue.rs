@@ -14,16 +14,16 @@ use engine::decide::repo::Target;
 use engine::decide::signal::{Ended, Outcome, Signal};
 use engine::decide::write::{Write, WriteKind, with_body_file};
 use engine::error::Error;
+use engine::ops::Context;
 use engine::ops::cache;
-use engine::ops::queue::{self, Body, Ready, Resolved, Spooled, TakenBack, View, any_handle, resolve_words};
-use engine::ops::{Context, replay};
+use engine::ops::queue::{self, Body, Ready, Resolved, Spooled, TakenBack, any_handle, resolve_words};
 use engine::process::ambient::environment;
 use engine::process::invocation::{Invocation, read_stdin, variable};
 use engine::process::run::{Hold, Ran};
 use engine::process::{clock, exit};
-use engine::settings::Settings;
 use engine::store::text;
 
+use super::drain::in_the_way;
 use super::effects::shielded;
 
 const OUT_OF_TIME: &str = "the quota is spent for longer than its caller waits";
@@ -140,7 +140,7 @@ impl Spool {
         let waits_for = self.unresolved.as_ref().and_then(|unresolved| unresolved.waiting.first().copied());
         let why = match waits_for {
             Some(seq) => Some(format!("{} has not been created yet", handle(seq))),
-            None => shielded(|| in_the_way(write)).flatten(),
+            None => shielded(|| in_the_way(&write.context, &write.targets)).flatten(),
         };
         match (why, &write.ready) {
             (None, _) => {}
@@ -298,29 +298,6 @@ impl Spool {
     }
 }
 
-/// Why a write may not go now: earlier ones to its issue wait, and could not be delivered first.
-fn in_the_way(write: &Writing) -> Option<String> {
-    let number = |target: &Target| match target {
-        Target::Number(number) | Target::Url(_, number) => Some(*number),
-        Target::Handle(_) | Target::HandleUrl(..) => None,
-    };
-    let numbers: Vec<u64> = write.targets.iter().filter_map(number).collect();
-    let waiting = |view: &View| {
-        numbers.iter().map(|number| (*number, view.waiting_for(*number))).find(|(_, count)| *count > 0)
-    };
-    if numbers.is_empty() {
-        return None;
-    }
-    waiting(&queue::view(&write.context).ok()?)?;
-    if replay::is_due(&write.context) {
-        drain(&write.context);
-    }
-    let (number, count) = waiting(&queue::view(&write.context).ok()?)?;
-    let writes =
-        if count == 1 { "an earlier write is".to_string() } else { format!("{count} earlier writes are") };
-    Some(format!("{writes} still queued for #{number}"))
-}
-
 /// The promise: on the disk already, so that whoever does not hear it loses nothing.
 fn promise(spooled: &Spooled, why: &str) -> Ended {
     if let Some(url) = &spooled.handle_url {
@@ -332,28 +309,4 @@ fn promise(spooled: &Spooled, why: &str) -> Ended {
         spooled.entry.id, spooled.depth
     ));
     Ended::Code(0)
-}
-
-/// After a call that succeeded: delivers what waits, where this project has anything.
-pub fn drain_after(invocation: &Invocation, outcome: Option<Outcome>) {
-    if outcome.is_none_or(|outcome| outcome.signal != Signal::Ok) {
-        return;
-    }
-    shielded(|| {
-        let settings = Settings::read(&variable);
-        if replay::may_be_due(&settings) {
-            let context = Context::new(environment(), invocation.cwd.clone(), None);
-            if replay::is_due(&context) {
-                drain(&context);
-            }
-        }
-    });
-}
-
-fn drain(context: &Context) {
-    // Another replay, no gh, a queue that cannot be read: what waits goes on waiting.
-    let Ok(report) = replay::replay(context, &replay::automatic(context)) else { return };
-    if let Some(line) = report.line() {
-        exit::say(&format!("[forge-queue] {line}"));
-    }
 }

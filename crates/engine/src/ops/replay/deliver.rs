@@ -2,15 +2,17 @@
 
 use std::io;
 
+use super::Outcome;
+use super::look::Look;
 use super::look::{IssueState, NoAnswer};
-use super::{Came, Look, Outcome, Run};
+use super::run::{Came, Run};
 use crate::checkpoint;
 use crate::control::Guard;
 use crate::decide::check::Passed;
 use crate::decide::entry::{self, Entry, Reach, Status};
 use crate::decide::journal::{Event, Line, Open, claimed, history};
-use crate::decide::queued::{self, Command, Step, named};
-use crate::decide::replay::{self, After, Next, Wanted, find, window_s};
+use crate::decide::queued::{self, Command, Step};
+use crate::decide::replay::{self, Next, Wanted, find, window_s};
 use crate::decide::signal::Signal;
 use crate::decide::write::WriteKind;
 use crate::process::{clock, signals};
@@ -23,7 +25,7 @@ pub(super) struct Delivery<'r, 'a> {
 }
 
 /// How one step ended.
-enum Stepped {
+pub(super) enum Stepped {
     /// It has landed; its URL, and whether this replay sent it.
     Landed(String, bool),
     /// As the entry.
@@ -55,7 +57,7 @@ impl Delivery<'_, '_> {
 
     fn finish(&mut self, entry: &Entry, result: &str, sent_any: bool) -> io::Result<Came> {
         let now_s = self.run.context.clock.now_s();
-        let line = super::queue::ended(self.run.context, entry.seq, Status::Delivered, result);
+        let line = crate::ops::queue::ended(self.run.context, entry.seq, Status::Delivered, result);
         let (url, attempts) = (result.to_string(), u32::from(sent_any));
         self.run.write_down(&[line], |entry| {
             entry.status = Status::Delivered;
@@ -125,7 +127,7 @@ impl Delivery<'_, '_> {
         Ok(())
     }
 
-    fn number(&self, entry: &Entry) -> Option<u64> {
+    pub(super) fn number(&self, entry: &Entry) -> Option<u64> {
         match &entry.target {
             None => self.run.number(entry.seq),
             Some(target) => match entry::parse_handle(target) {
@@ -136,7 +138,12 @@ impl Delivery<'_, '_> {
     }
 
     /// Looks for a step on the forge: its URL when it is there.
-    fn look(&mut self, entry: &Entry, step: Step, open: Option<Open>) -> Result<Option<String>, NoAnswer> {
+    pub(super) fn look(
+        &mut self,
+        entry: &Entry,
+        step: Step,
+        open: Option<Open>,
+    ) -> Result<Option<String>, NoAnswer> {
         let mut look = self.run.look.take().unwrap_or_else(|| Look::new(&self.passed.repo));
         let found = self.look_with(&mut look, entry, step, open);
         self.run.look = Some(look);
@@ -182,57 +189,14 @@ impl Delivery<'_, '_> {
         Ok(find(&wanted, &shown).map(|one| one.url.clone()))
     }
 
-    fn issue_url(&self, number: u64) -> String {
+    pub(super) fn issue_url(&self, number: u64) -> String {
         let repo = &self.passed.repo;
         format!("https://{}/{}/{}/issues/{number}", repo.host, repo.owner, repo.name)
     }
 
-    fn landed(&mut self, entry: &Entry, step: Step, url: String) -> io::Result<String> {
+    pub(super) fn landed(&mut self, entry: &Entry, step: Step, url: String) -> io::Result<String> {
         self.note(entry, step, Event::Found(url.clone()))?;
         Ok(url)
-    }
-
-    fn no_answer(&mut self, entry: &Entry, no_answer: &NoAnswer) -> io::Result<Stepped> {
-        let NoAnswer { signal, why } = no_answer;
-        match signal {
-            Signal::NotFound => self.gone(entry, why),
-            Signal::Auth if self.run.gh.answers() => {
-                let why = format!("the forge does not show {}: {why}", self.target(entry));
-                self.use_up(entry, why, false)
-            }
-            _ => Ok(Stepped::Came(Came::Stop(format!(
-                "the forge could not be read ({}): {why}",
-                signal.as_str()
-            )))),
-        }
-    }
-
-    /// What an entry is for was not found. Only when the repository itself is there does that say
-    /// anything about the entry; a token that may no longer see it finds nothing at all.
-    fn gone(&mut self, entry: &Entry, why: &str) -> io::Result<Stepped> {
-        let mut look = self.run.look.take().unwrap_or_else(|| Look::new(&self.passed.repo));
-        let repo = look.repository(&self.run.gh);
-        self.run.look = Some(look);
-        if let Err(no_answer) = repo {
-            let repo = &self.passed.repo;
-            return Ok(Stepped::Came(Came::Stop(format!(
-                "the forge does not show {repo}: {}",
-                no_answer.why
-            ))));
-        }
-        if entry.target.is_none() {
-            return self.use_up(entry, format!("gh {} failed: {why}", entry.kind.as_str()), false);
-        }
-        let gone = format!("{} does not exist any more: {why}", self.target(entry));
-        self.run.set_aside(entry, Status::Skipped, gone).map(Stepped::Came)
-    }
-
-    fn target(&self, entry: &Entry) -> String {
-        match (self.number(entry), &entry.target) {
-            (Some(number), _) => format!("#{number}"),
-            (None, Some(target)) => named(target),
-            (None, None) => "the repository".into(),
-        }
     }
 
     /// Writes the attempt down, sends it, and writes the outcome down.
@@ -291,78 +255,5 @@ impl Delivery<'_, '_> {
             self.run.last_seq = Some(entry.seq);
         }
         Ok(true)
-    }
-
-    fn failed(
-        &mut self,
-        entry: &Entry,
-        step: Step,
-        signal: Signal,
-        reach: Reach,
-        why: &str,
-    ) -> io::Result<Stepped> {
-        let attempts_max = self.run.context.settings.queue.attempts_max;
-        let mut after = replay::after(step, signal, reach, entry.attempts, attempts_max);
-        if after == After::Look {
-            // A lost answer has to settle first; the next replay looks.
-            if reach == Reach::Unknown {
-                return self.use_up(entry, format!("gh {} failed: {why}", entry.kind.as_str()), false);
-            }
-            let open = history(entry, step, &self.run.log.lines).open;
-            match self.look(entry, step, open) {
-                Ok(Some(url)) => {
-                    let url = self.landed(entry, step, url)?;
-                    return Ok(Stepped::Landed(url, false));
-                }
-                Ok(None) => after = replay::after_looking(step, signal, entry.attempts, attempts_max),
-                Err(no_answer) => return self.no_answer(entry, &no_answer),
-            }
-        }
-        if after == After::Ask {
-            after = replay::after_auth(self.run.gh.answers(), entry.attempts, attempts_max);
-        }
-        let told = format!("gh {} failed ({}): {why}", entry.kind.as_str(), signal.as_str());
-        let told = match (step, self.number(entry)) {
-            (Step::Extras, Some(number)) => {
-                format!(
-                    "the issue exists ({}), but not all of it could be set: {told}",
-                    self.issue_url(number)
-                )
-            }
-            _ => told,
-        };
-        match after {
-            After::Stop | After::Ask | After::Look => Ok(Stepped::Came(Came::Stop(told))),
-            After::Again => self.use_up(entry, told, false),
-            After::SetAside(Status::Skipped) => self.gone(entry, why),
-            After::SetAside(_) => self.use_up(entry, told, true),
-        }
-    }
-
-    /// An attempt is used up; the last one sets the entry aside.
-    fn use_up(&mut self, entry: &Entry, why: String, is_last: bool) -> io::Result<Stepped> {
-        let attempts_max = self.run.context.settings.queue.attempts_max;
-        let (attempts, now_s) = (entry.attempts + 1, self.run.context.clock.now_s());
-        let is_last = is_last || attempts >= attempts_max;
-        let why = if is_last { format!("{why} (attempt {attempts} of {attempts_max})") } else { why };
-        let line = if is_last {
-            super::queue::ended(self.run.context, entry.seq, Status::Failed, &why)
-        } else {
-            let event = Event::Failed(Reach::Nothing, why.clone());
-            Line { at_ms: self.run.context.clock.now_ms(), seq: entry.seq, step: None, event }
-        };
-        let (reason, landed) = (why.clone(), self.run.number(entry.seq).map(|number| self.issue_url(number)));
-        self.run.write_down(&[line], |entry| {
-            entry.result = landed;
-            entry.attempts = attempts;
-            entry.reason = Some(reason);
-            entry.first_attempt_at.get_or_insert(now_s);
-            entry.last_attempt_at = Some(now_s);
-            if is_last {
-                entry.status = Status::Failed;
-            }
-        })?;
-        let came = if is_last { Came::To(Outcome::Failed, why) } else { Came::Later(why) };
-        Ok(Stepped::Came(came))
     }
 }

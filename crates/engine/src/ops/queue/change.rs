@@ -1,0 +1,134 @@
+//! Changes by hand: an entry set aside, all removed, one taken back to be sent live.
+
+use super::{busy_text, failed, open, parse, place};
+use crate::decide::entry::{self, Entry, Status};
+use crate::decide::journal::{Event, Line, history};
+use crate::decide::queued::Step;
+use crate::error::{Error, Result};
+use crate::ops::Context;
+use crate::store::lock::Lock;
+use crate::store::queue::Queue;
+
+/// What became of a write that was queued before a wait.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TakenBack {
+    /// It is out of the queue again.
+    Taken,
+    /// A replay has delivered it; its URL.
+    Delivered(String),
+    /// It stays in the queue: a replay is sending it, or an attempt of one may have got through.
+    Waits,
+}
+
+/// Takes a write out of the queue again, to be sent live.
+///
+/// # Errors
+/// The files cannot be read or written; then it stays queued.
+pub fn take_back(context: &Context, seq: u32) -> Result<TakenBack> {
+    let place = place(context)?;
+    let io = |e| failed("change the queue", &place, e);
+    let Some(queue) = open(&place)? else { return Ok(TakenBack::Taken) };
+    let lock = queue.lock().map_err(io)?;
+    let Ok(record) = queue.record(seq) else { return Ok(TakenBack::Waits) };
+    let entry = record.entry;
+    match entry.status {
+        Status::Delivered => return Ok(TakenBack::Delivered(entry.result.unwrap_or_default())),
+        Status::Pending => {}
+        _ => return Ok(TakenBack::Waits),
+    }
+    let lines = queue.log().map_err(|unfit| io(unfit.into()))?.lines;
+    let is_touched = |step: &Step| {
+        let history = history(&entry, *step, &lines);
+        history.open.is_some() || history.done.is_some()
+    };
+    if Step::ALL.iter().any(is_touched) {
+        return Ok(TakenBack::Waits);
+    }
+    queue
+        .append(&lock, &[ended(context, seq, Status::Dropped, "taken back, to be sent live")])
+        .map_err(io)?;
+    queue.spend(&lock, seq).map_err(io)?;
+    queue.unmark_if_drained(&lock).map_err(io)?;
+    Ok(TakenBack::Taken)
+}
+
+/// Sets one entry aside. Its number, and so its handle, is never given out again.
+///
+/// # Errors
+/// `EFORGE_USAGE` when there is none or it has landed, `EFORGE_BUSY` while it is being sent.
+pub fn drop(context: &Context, id: &str) -> Result<Entry> {
+    let seq = parse(id)?;
+    let place = place(context)?;
+    let none = || Error::usage(format!("there is no entry {}", entry::id(seq)));
+    let queue = open(&place)?.ok_or_else(none)?;
+    let io = |e| failed("change the queue", &place, e);
+    let replaying = queue.try_replay_lock().map_err(io)?;
+    let lock = queue.lock().map_err(io)?;
+    let mut entry = match queue.record(seq) {
+        Ok(record) => record.entry,
+        Err(why) => return drop_what_is_no_entry(&queue, &lock, seq, &why, none).map_err(io)?,
+    };
+    if replaying.is_err() && is_being_sent(&queue, &entry) {
+        return Err(Error::busy(format!("{} is being sent right now", entry.id)));
+    }
+    if entry.status == Status::Delivered {
+        return Err(Error::usage(format!("{} has been delivered already", entry.id)));
+    }
+    let line = ended(context, seq, Status::Dropped, "dropped by hand");
+    queue.append(&lock, &[line]).map_err(io)?;
+    (entry.status, entry.reason) = (Status::Dropped, Some("dropped by hand".into()));
+    queue.update(&lock, &mut entry).map_err(io)?;
+    queue.unmark_if_drained(&lock).map_err(io)?;
+    Ok(entry)
+}
+
+/// An orphan or a strange file: what lies there is removed, its number stays spent.
+fn drop_what_is_no_entry(
+    queue: &Queue,
+    lock: &Lock,
+    seq: u32,
+    why: &str,
+    none: impl Fn() -> Error,
+) -> std::io::Result<Result<Entry>> {
+    let loaded = queue.load()?;
+    if !loaded.orphans.contains(&seq) && !loaded.found.iter().any(|found| found.seq == seq) {
+        return Ok(Err(none()));
+    }
+    queue.spend(lock, seq)?;
+    Ok(Err(Error::usage(format!(
+        "{} was no whole entry (its file {why}); its remains are gone",
+        entry::id(seq)
+    ))))
+}
+
+/// Whether an attempt is on its way: written down, and no outcome yet.
+fn is_being_sent(queue: &Queue, entry: &Entry) -> bool {
+    let lines = queue.log().map(|log| log.lines).unwrap_or_default();
+    Step::ALL.iter().any(|step| history(entry, *step, &lines).is_dangling)
+}
+
+pub(crate) fn ended(context: &Context, seq: u32, status: Status, why: &str) -> Line {
+    Line { at_ms: context.clock.now_ms(), seq, step: None, event: Event::Ended(status, why.to_string()) }
+}
+
+/// Removes every entry, and says how many. Numbers and handles that landed are kept.
+///
+/// # Errors
+/// `EFORGE_BUSY` while a replay runs.
+pub fn clear(context: &Context) -> Result<usize> {
+    let place = place(context)?;
+    let Some(queue) = open(&place)? else { return Ok(0) };
+    let io = |e| failed("clear the queue", &place, e);
+    let _replaying = queue.try_replay_lock().map_err(io)?.map_err(|pid| Error::busy(busy_text(pid)))?;
+    let lock = queue.lock().map_err(io)?;
+    let loaded = queue.load().map_err(io)?;
+    let lines: Vec<_> = loaded.pending().map(|e| ended(context, e.seq, Status::Dropped, "cleared")).collect();
+    if !lines.is_empty() {
+        queue.append(&lock, &lines).map_err(io)?;
+    }
+    for seq in loaded.found.iter().map(|found| found.seq).chain(loaded.orphans.iter().copied()) {
+        queue.take_away(&lock, seq, loaded.highest).map_err(io)?;
+    }
+    queue.unmark_if_drained(&lock).map_err(io)?;
+    Ok(loaded.found.len())
+}
