@@ -28,6 +28,8 @@ mod replay;
 #[path = "reliability/scene.rs"]
 mod scene;
 mod support;
+#[path = "reliability/syncs.rs"]
+mod syncs;
 #[path = "reliability/tally.rs"]
 mod tally;
 
@@ -53,6 +55,7 @@ const TESTS: &[Test] = &[
     Test { id: "budget refresh, every system call", guard: "aside", run: points::refresh },
     Test { id: "replay, every system call", guard: "attempt", run: replay::every_call },
     Test { id: "replay, answers lost on the way", guard: "attempt", run: replay::lost_answers },
+    Test { id: "power cuts, by the order of syncs", guard: "sync", run: syncs::order },
     Test { id: "ring, six writers killed, trims", guard: "lock", run: locks::ring_writers },
     Test { id: "stale lease, 8 waiters", guard: "token", run: locks::stale_lease_8 },
     Test { id: "stale lease, 16 waiters", guard: "token", run: locks::stale_lease_16 },

@@ -45,9 +45,7 @@ pub struct Operation<'a> {
 
 impl<'a> Operation<'a> {
     fn call(&self, inject: Option<&str>) -> Call<'a> {
-        let sandbox = &self.scene.sandbox;
-        let words = under_strace(sandbox, &self.program, self.args, inject);
-        (self.shape)(self.scene.guarded(sandbox.program(strace(), &words)))
+        (self.shape)(self.scene.guarded(call_of(self.scene, &self.program, self.args, inject)))
     }
 
     /// Kills it at every call, and fails every call on one of its own files in every way.
@@ -93,6 +91,16 @@ impl<'a> Operation<'a> {
         tally.faults += u64::from(done == Done::Failed);
         (self.judge)(&run, done, &format!("{inject} at {:.90}", point.line), tally);
     }
+}
+
+/// A program under strace.
+pub fn call_of<'s>(
+    scene: &'s Scene,
+    program: &std::path::Path,
+    args: &[&str],
+    inject: Option<&str>,
+) -> Call<'s> {
+    scene.sandbox.program(strace(), &under_strace(&scene.sandbox, program, args, inject))
 }
 
 fn is_on_a_file_of_ours(point: &Point) -> bool {

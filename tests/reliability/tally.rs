@@ -137,7 +137,9 @@ impl Row {
         }
         let control = if self.number("control_bad") > 0 { "red" } else { "GREEN" };
         let _ = write!(line, " {control:>7} {:>5} s", self.number("seconds"));
-        self.notes.iter().for_each(|note| drop(write!(line, "\n    {note}")));
+        for note in &self.notes {
+            let _ = write!(line, "\n    {note}");
+        }
         line
     }
 }

@@ -17,6 +17,8 @@ pub enum Guard {
     VerdictIdentity,
     /// The seal around a cached answer.
     CacheSeal,
+    /// Every sync of the queue's files and folders.
+    Sync,
     /// The line in the replay log before a delivery is sent.
     Attempt,
     /// The seal under a queued entry.
@@ -40,6 +42,7 @@ impl Guard {
             Guard::Aside => "aside",
             Guard::VerdictIdentity => "verdict-identity",
             Guard::CacheSeal => "cache-seal",
+            Guard::Sync => "sync",
             Guard::Attempt => "attempt",
             Guard::EntrySeal => "entry-seal",
             Guard::Number => "number",
