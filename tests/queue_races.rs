@@ -3,7 +3,7 @@
 use crate::support::forge::Forge;
 use crate::support::queued::{Scene, checkout, folder, settle};
 use crate::support::running::Run;
-use crate::support::sandbox::Sandbox;
+use crate::support::sandbox::{Sandbox, wait_until};
 use crate::support::spawn::Exit;
 use std::collections::BTreeSet;
 use std::fs;
@@ -81,7 +81,10 @@ fn writes_and_drops_during_a_replay_keep_their_word() {
         scene.spooled(&["issue", "comment", "1", "--body", &format!("write {n}")], b"");
     }
     scene.recovery();
+    let holder = || fs::read(scene.folder().join("replay.lock")).unwrap_or_default();
+    let before = holder();
     let replay = scene.queue_call(&["replay", "--apply"]).start();
+    wait_until("the replay's lock", || holder() != before);
     let mut dropped = Vec::new();
     for id in ["12", "11", "6", "10"] {
         let run = scene.queue(&["drop", id]);
