@@ -8,7 +8,7 @@ use engine::ops::budget::{Again, Around, Calling, Passage, REFUSED, Turn};
 use engine::process::invocation::{Invocation, Stderr, variable};
 use engine::process::run::{Hold, Ran};
 use engine::process::signals::Watch;
-use engine::process::{exit, sleep};
+use engine::process::{exit, signals, sleep};
 use engine::settings::Settings;
 
 use super::effects::shielded;
@@ -46,10 +46,18 @@ impl<'a> Gate<'a> {
         let Some(turn) = &mut self.turn else { return true };
         // A defect of ours lets the call go, without the gate from here on.
         match shielded(|| turn.pass(&mut self.waiting)) {
-            Some(Passage::Go) => return true,
+            Some(Passage::Go) => match signals::received() {
+                // It came between the wait and gh: the write is still in the queue, and safer there.
+                Some(signal) if self.waiting.spool.is_journalled() => self.cut_short(signal),
+                _ => return true,
+            },
             Some(Passage::OutOfTime) => return false,
-            Some(Passage::Refused) => exit::end_as(Ended::Code(REFUSED)),
-            Some(Passage::Interrupted(signal)) => exit::end_as(Ended::Signal(signal)),
+            Some(Passage::Refused) => {
+                // 75 says that nothing was made and nothing will be.
+                self.waiting.spool.take_back();
+                exit::end_as(Ended::Code(REFUSED))
+            }
+            Some(Passage::Interrupted(signal)) => self.cut_short(signal),
             None => self.turn = None,
         }
         true
@@ -71,9 +79,16 @@ impl<'a> Gate<'a> {
         let (Some(turn), Some(outcome)) = (&mut self.turn, outcome) else { return false };
         match shielded(|| turn.after(outcome, !ran.has_flowed(), &mut self.waiting)) {
             Some(Again::Yes) => true,
-            Some(Again::Interrupted(signal)) => exit::end_as(Ended::Signal(signal)),
+            Some(Again::Interrupted(signal)) => self.cut_short(signal),
             Some(Again::No) | None => false,
         }
+    }
+
+    /// A signal ended the wait, or came on the way out of it: what was queued before it stays queued, and
+    /// that is said.
+    fn cut_short(&self, signal: i32) -> ! {
+        self.waiting.spool.promise_journalled();
+        exit::end_as(Ended::Signal(signal))
     }
 }
 
@@ -90,11 +105,7 @@ impl Around for Waiting<'_> {
     }
 
     fn sleep(&mut self, ms: u64) -> sleep::Slept {
-        let slept = sleep::sleep(self.watch, ms, self.program.as_deref());
-        if matches!(slept, sleep::Slept::Interrupted(_)) {
-            self.spool.promise_journalled();
-        }
-        slept
+        sleep::sleep(self.watch, ms, self.program.as_deref())
     }
 
     fn before_wait(&mut self, _wait_s: u64) {

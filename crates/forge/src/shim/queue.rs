@@ -189,6 +189,11 @@ impl Spool {
         }
     }
 
+    /// Whether the write lies in the queue while it waits.
+    pub fn is_journalled(&self) -> bool {
+        self.journalled.borrow().is_some()
+    }
+
     /// A signal ends the wait: what was queued before it stays queued, and that is said.
     pub fn promise_journalled(&self) {
         if let Some(spooled) = self.journalled.take() {
@@ -197,7 +202,7 @@ impl Spool {
     }
 
     /// The wait is over: the write is taken back, to be sent live. Where a replay has delivered it
-    /// meanwhile, or holds it right now, this process ends with that.
+    /// meanwhile, holds it right now, or has set it aside, this process ends with that.
     pub fn take_back(&self) {
         let (Some(write), Some(spooled)) = (&self.write, self.journalled.take()) else { return };
         match shielded(|| queue::take_back(&write.context, spooled.entry.seq)) {
@@ -208,8 +213,17 @@ impl Spool {
                 }
                 exit::end_as(Ended::Code(0))
             }
-            Some(Ok(TakenBack::Waits) | Err(_)) | None => {
-                exit::end_as(promise(&spooled, "it is in the hands of a replay"))
+            // Somebody decided that it is not to be sent; it is not sent past them.
+            Some(Ok(TakenBack::SetAside(why))) => {
+                let id = &spooled.entry.id;
+                exit::say(&format!(
+                    "[forge-queue] NOT delivered — while it waited as {id} it was set aside: {why}."
+                ));
+                exit::end_as(Ended::Code(1))
+            }
+            Some(Ok(TakenBack::Waits)) => exit::end_as(promise(&spooled, "it is in the hands of a replay")),
+            Some(Err(_)) | None => {
+                exit::end_as(promise(&spooled, "it could not be taken out of the queue again"))
             }
         }
     }

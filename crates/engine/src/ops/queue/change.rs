@@ -1,6 +1,7 @@
 //! Changes by hand: an entry set aside, all removed, one taken back to be sent live.
 
 use super::{busy_text, failed, open, parse, place};
+use crate::checkpoint;
 use crate::decide::entry::{self, Entry, Status};
 use crate::decide::journal::{Event, Line, history};
 use crate::decide::queued::Step;
@@ -18,6 +19,8 @@ pub enum TakenBack {
     Delivered(String),
     /// It stays in the queue: a replay is sending it, or an attempt of one may have got through.
     Waits,
+    /// It was dropped or cleared by hand, or a replay has set it aside; why.
+    SetAside(String),
 }
 
 /// Takes a write out of the queue again, to be sent live.
@@ -29,14 +32,15 @@ pub fn take_back(context: &Context, seq: u32) -> Result<TakenBack> {
     let io = |e| failed("change the queue", &place, e);
     let Some(queue) = open(&place)? else { return Ok(TakenBack::Taken) };
     let lock = queue.lock().map_err(io)?;
-    let Ok(record) = queue.record(seq) else { return Ok(TakenBack::Waits) };
+    checkpoint::here("before-take-back");
+    let lines = queue.log().map_err(|unfit| io(unfit.into()))?.lines;
+    let Ok(record) = queue.record(seq) else { return Ok(without_record(seq, &lines)) };
     let entry = record.entry;
     match entry.status {
-        Status::Delivered => return Ok(TakenBack::Delivered(entry.result.unwrap_or_default())),
         Status::Pending => {}
-        _ => return Ok(TakenBack::Waits),
+        Status::Delivered => return Ok(TakenBack::Delivered(entry.result.unwrap_or_default())),
+        _ => return Ok(TakenBack::SetAside(entry.reason.unwrap_or_else(|| entry.status.as_str().into()))),
     }
-    let lines = queue.log().map_err(|unfit| io(unfit.into()))?.lines;
     let is_touched = |step: &Step| {
         let history = history(&entry, *step, &lines);
         history.open.is_some() || history.done.is_some()
@@ -47,9 +51,28 @@ pub fn take_back(context: &Context, seq: u32) -> Result<TakenBack> {
     queue
         .append(&lock, &[ended(context, seq, Status::Dropped, "taken back, to be sent live")])
         .map_err(io)?;
-    queue.spend(&lock, seq).map_err(io)?;
-    queue.unmark_if_drained(&lock).map_err(io)?;
+    checkpoint::here("after-take-back-line");
+    let spent = queue.spend(&lock, seq);
+    // Without its file it is not queued any more, whatever else failed: then it has to go live.
+    if queue.record(seq).is_ok() {
+        spent.map_err(io)?;
+    }
+    let _ = queue.unmark_if_drained(&lock);
+    checkpoint::here("after-take-back");
     Ok(TakenBack::Taken)
+}
+
+/// What became of an entry whose file is gone: delivered and pruned since, or cleared.
+fn without_record(seq: u32, lines: &[Line]) -> TakenBack {
+    let ended = lines.iter().rev().filter(|line| line.seq == seq).find_map(|line| match &line.event {
+        Event::Ended(status, why) => Some((*status, why.clone())),
+        _ => None,
+    });
+    match ended {
+        Some((Status::Delivered, url)) => TakenBack::Delivered(url),
+        Some((_, why)) => TakenBack::SetAside(why),
+        None => TakenBack::SetAside("its file is gone".into()),
+    }
 }
 
 /// Sets one entry aside. Its number, and so its handle, is never given out again.

@@ -150,12 +150,14 @@ impl Queue {
     pub fn forget(&self, _lock: &Lock, seq: u32) -> io::Result<()> {
         self.folder.remove(&format!("{}.tmp", entry_file(seq)))?;
         self.folder.remove(&entry_file(seq))?;
+        checkpoint::here("after-entry-removed");
         self.folder.remove_folder(&body_folder(seq))
     }
 
     /// Removes every trace of a number but its marker, which says that nothing is missing.
     pub fn spend(&self, lock: &Lock, seq: u32) -> io::Result<()> {
         self.folder.replace(&marker_file(seq), SPENT)?;
+        checkpoint::here("after-spent-marker");
         self.forget(lock, seq)
     }
 
