@@ -103,8 +103,9 @@ fn callers_leave_a_wait_half_a_second_apart() {
     let ends = naps(&sandbox).into_iter().zip(began).map(|(nap, began)| nap.parse::<f64>().unwrap() + began);
     let after_reset: Vec<f64> = ends.map(|end| end - reset_at as f64).collect();
     for (place, after) in after_reset.iter().enumerate() {
-        // A nap began a little later than its call did; how much later is the machine's affair.
-        assert!(*after <= place as f64 * 0.5, "{after_reset:?}");
+        // A nap began a little later than its call did; how much later is the machine's affair. And two
+        // readings of its clock, which may be set meanwhile, are no exact measure.
+        assert!(*after <= place as f64 * 0.5 + 0.1, "{after_reset:?}");
     }
     let hold = fs::read_to_string(sandbox.state().join("hold.env")).unwrap();
     assert!(hold.contains(&format!("\ngraphql_line_ms={}\n", reset_at * 1_000 + 1_500)), "{hold}");

@@ -14,7 +14,8 @@ pub enum Slept {
     /// It was waited out.
     Whole {
         /// By how much the time that counts is ahead of the clock, in milliseconds: a program that stands
-        /// in for sleeping takes none.
+        /// in for sleeping takes none, and a clock that was set back does not make a caller wait twice. A
+        /// clock that went on while the machine slept is ahead by itself.
         ahead_ms: u64,
     },
     /// This signal ended it.
@@ -26,30 +27,31 @@ const STEP_MS: u64 = 10_000;
 
 /// Waits `ms` milliseconds, or runs `program` with them as seconds.
 pub fn sleep(watch: &Watch, ms: u64, program: Option<&OsStr>) -> Slept {
-    let stopwatch = Stopwatch::start();
+    let ends_ms = clock::now_ms().saturating_add(ms);
     if !program.is_some_and(|program| stand_in(program, ms)) {
-        wait(watch, ms, &stopwatch);
+        wait(watch, ms, ends_ms);
     }
-    match signals::received() {
-        Some(signal) => Slept::Interrupted(signal),
-        None => Slept::Whole { ahead_ms: ms.saturating_sub(stopwatch.ms()) },
-    }
+    slept(ends_ms)
 }
 
 /// The same for a process that watches no signals of its own (the command, the addon).
 pub fn sleep_unwatched(ms: u64, program: Option<&OsStr>) -> Slept {
-    let stopwatch = Stopwatch::start();
+    let ends_ms = clock::now_ms().saturating_add(ms);
     if !program.is_some_and(|program| stand_in(program, ms)) {
         clock::pause_ms(ms);
     }
+    slept(ends_ms)
+}
+
+fn slept(ends_ms: u64) -> Slept {
     match signals::received() {
         Some(signal) => Slept::Interrupted(signal),
-        None => Slept::Whole { ahead_ms: ms.saturating_sub(stopwatch.ms()) },
+        None => Slept::Whole { ahead_ms: ends_ms.saturating_sub(clock::now_ms()) },
     }
 }
 
-fn wait(watch: &Watch, ms: u64, stopwatch: &Stopwatch) {
-    let ends_ms = clock::now_ms().saturating_add(ms);
+fn wait(watch: &Watch, ms: u64, ends_ms: u64) {
+    let stopwatch = Stopwatch::start();
     loop {
         // Whichever clock gets there first: the one stops with the machine, the other may be set.
         let left_ms = ms.saturating_sub(stopwatch.ms()).min(ends_ms.saturating_sub(clock::now_ms()));
