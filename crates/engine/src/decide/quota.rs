@@ -1,16 +1,20 @@
 //! Rows of the budget's files → one document, `bob-forge-quota/1`, and its lines of text (#3190, #3978).
 
 use super::gate::{Slot, share};
-use super::reading::{Each, Quota, Reading};
+use super::reading::{Each, Reading};
 use super::resource::Resource;
-use super::signal::{Limit, Signal};
+use super::signal::Signal;
 use super::verdict::Observation;
 use crate::settings::budget::Budget;
 
 mod document;
+mod report;
+mod rows;
 mod text;
 
 pub use document::{compact, to_json};
+pub use report::{HeldBack, Rate, Report, Spender, Standing, State, Waits};
+pub use rows::{Counter, Entry, Event, Limited, Read};
 pub use text::{Level, doctor_line, limit_name, lines};
 
 /// What was measured and what callers waited for is shown for this long, in seconds.
@@ -18,130 +22,6 @@ pub const HOUR_S: u64 = 3_600;
 
 /// A rate-limited answer is shown as the defect it is for this long, in seconds.
 pub const WEEK_S: u64 = 7 * 24 * HOUR_S;
-
-/// One read of the quota: a line of `quota.log`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Read {
-    /// When, in epoch seconds.
-    pub at: u64,
-    /// GraphQL's, where the forge named it.
-    pub graphql: Option<Counter>,
-    /// REST's.
-    pub core: Option<Counter>,
-}
-
-/// A quota's counter in one read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counter {
-    /// Points spent in the window.
-    pub used: u64,
-    /// Points left.
-    pub remaining: u64,
-    /// When the window ends, in epoch seconds.
-    pub reset_at: u64,
-}
-
-impl From<Quota> for Counter {
-    fn from(Quota { used, remaining, reset_at, .. }: Quota) -> Counter {
-        Counter { used, remaining, reset_at }
-    }
-}
-
-/// One rate-limited answer: a line of `ratelimit.log`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limited {
-    /// When, in epoch seconds.
-    pub at: u64,
-    /// The quota, or `-`.
-    pub quota: String,
-    /// Command and subcommand.
-    pub subcommand: String,
-    /// The caller.
-    pub caller: String,
-    /// The session, or `-`.
-    pub session: String,
-    /// Which limit it met.
-    pub limit: Limit,
-}
-
-/// What the budget did: the second column of `budget.log`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The quota was read.
-    Refresh,
-    /// It could not be read.
-    RefreshUnreadable,
-    /// A call was slowed under the pace line.
-    Pace,
-    /// A call waited for a reset, or for a closed quota.
-    Wait,
-    /// A wait would have been longer than a call may wait: it went ahead.
-    WaitCapped,
-    /// A call waited before its retry.
-    Backoff,
-    /// A retry would have passed the bound: the call fell through.
-    BackoffCapped,
-    /// A call waited for room in the window.
-    Hold,
-    /// The same for a background call.
-    Defer,
-    /// A background call was refused.
-    Refuse,
-}
-
-impl Event {
-    /// Every event.
-    pub const ALL: [Event; 10] = [
-        Event::Refresh,
-        Event::RefreshUnreadable,
-        Event::Pace,
-        Event::Wait,
-        Event::WaitCapped,
-        Event::Backoff,
-        Event::BackoffCapped,
-        Event::Hold,
-        Event::Defer,
-        Event::Refuse,
-    ];
-
-    /// The name that `budget.log` uses.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Event::Refresh => "refresh",
-            Event::RefreshUnreadable => "refresh-unreadable",
-            Event::Pace => "pace",
-            Event::Wait => "wait",
-            Event::WaitCapped => "wait-capped",
-            Event::Backoff => "backoff",
-            Event::BackoffCapped => "backoff-capped",
-            Event::Hold => "hold",
-            Event::Defer => "defer",
-            Event::Refuse => "refuse",
-        }
-    }
-
-    /// The event with this name.
-    pub fn parse(name: &str) -> Option<Event> {
-        Event::ALL.into_iter().find(|event| event.as_str() == name)
-    }
-}
-
-/// One line of `budget.log`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// When, in epoch seconds.
-    pub at: u64,
-    /// What the budget did.
-    pub event: Event,
-    /// Whose quota, or `-`.
-    pub quota: String,
-    /// Points left; the window's count for hold, defer and refuse; `None` for unknown.
-    pub remaining: Option<u64>,
-    /// Seconds waited.
-    pub seconds: u64,
-    /// Command and subcommand, or `-`.
-    pub subcommand: String,
-}
 
 /// What the files hold.
 #[derive(Clone, Copy, Debug)]
@@ -158,137 +38,6 @@ pub struct Files<'a> {
     pub entries: &'a [Entry],
     /// `rate.log`.
     pub ledger: &'a [Slot],
-}
-
-/// How a quota stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// At or above the pace line.
-    Ok,
-    /// Under the pace line: unattended calls are slowed.
-    Pacing,
-    /// Under the floor: unattended calls wait.
-    Waiting,
-    /// The reset time has passed since the read: the number is the last window's.
-    Reset,
-}
-
-impl State {
-    /// Every state.
-    pub const ALL: [State; 4] = [State::Ok, State::Pacing, State::Waiting, State::Reset];
-
-    /// The name that documents use.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            State::Ok => "ok",
-            State::Pacing => "pacing",
-            State::Waiting => "waiting",
-            State::Reset => "reset",
-        }
-    }
-
-    fn of(quota: &Quota, floor: u64, pace: u64, now_s: u64) -> State {
-        match quota {
-            quota if quota.reset_at <= now_s => State::Reset,
-            quota if quota.remaining < floor => State::Waiting,
-            quota if quota.remaining < pace => State::Pacing,
-            _ => State::Ok,
-        }
-    }
-}
-
-/// One quota in the report.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Standing {
-    /// What the forge said.
-    pub quota: Quota,
-    /// How it stands now.
-    pub state: State,
-    /// Measured spend of the token in the last hour; `None` where it is not measured.
-    pub spent: Option<u64>,
-}
-
-/// One caller's calls of the last hour.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spender {
-    /// The folder, plus `/kind`.
-    pub caller: String,
-    /// The session, or `-`.
-    pub session: String,
-    /// How many calls.
-    pub calls: u64,
-    /// What they spent at least.
-    pub cost: Each<u64>,
-    /// How many were answered with a rate limit.
-    pub rate_limited: u64,
-}
-
-/// Calls of one quota in the ledger's window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rate {
-    /// Calls.
-    pub count: u64,
-    /// How many of them were background calls.
-    pub background: u64,
-    /// The most there may be; 0 for no limit.
-    pub ceiling: u64,
-    /// How many a background caller may find there.
-    pub share: u64,
-    /// Whether background calls were deferred or refused inside the window.
-    pub deferred: bool,
-}
-
-/// Waits of one kind in the last hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waits {
-    /// How many.
-    pub count: u64,
-    /// How long in all, in seconds.
-    pub seconds: u64,
-}
-
-/// What callers were made to wait for in the last hour.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeldBack {
-    /// For a reset.
-    pub waits: Waits,
-    /// Under the pace line.
-    pub paced: Waits,
-    /// Before a retry.
-    pub retries: Waits,
-    /// For room in the window.
-    pub holds: Waits,
-    /// The same, background calls.
-    pub defers: Waits,
-    /// Refused background calls.
-    pub refused: u64,
-    /// Calls that went ahead or fell through because their bound was spent.
-    pub capped: u64,
-}
-
-/// The whole report.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// When it was made, in epoch seconds.
-    pub now_s: u64,
-    /// When the quotas were read, in epoch seconds.
-    pub fetched_at: Option<u64>,
-    /// The quotas.
-    pub quotas: Each<Option<Standing>>,
-    /// The ledger.
-    pub rates: Each<Rate>,
-    /// Who made this machine's calls, the busiest first.
-    pub spenders: Vec<Spender>,
-    /// What callers were made to wait for.
-    pub held_back: HeldBack,
-    /// Rate-limited answers of the last seven days.
-    pub limited: u64,
-    /// The last of them.
-    pub last_limited: Option<Limited>,
-    /// The settings it was judged by.
-    pub budget: Budget,
-    /// Whether the budget has anything on file; calls alone, which are recorded without it, are nothing.
-    pub is_known: bool,
 }
 
 /// Turns the files' rows into the report.

@@ -1,4 +1,6 @@
 use super::*;
+use crate::decide::reading::Quota;
+use crate::decide::signal::Limit;
 use crate::settings::Settings;
 
 /// 2026-09-27T10:22:00Z, the moment of the specification's example.

@@ -1,6 +1,7 @@
 //! The quota budget: one view of the token's quotas for every process on a machine, one gate that every call
 //! passes, and the report about both (#3190, #3978).
 
+mod look;
 mod messages;
 mod refresh;
 mod report;
