@@ -6,6 +6,7 @@ mod ledger;
 mod real_gh;
 mod refresh;
 mod report;
+mod rows;
 mod waits;
 
 use std::fs;

@@ -30,7 +30,7 @@ mod transparency;
 #[test]
 fn every_file_of_the_suite_is_part_of_it() {
     let root = support::forge::root().join("tests");
-    let folders = ["", "cache", "transparency"].map(|name| root.join(name));
+    let folders = ["", "budget", "cache", "transparency"].map(|name| root.join(name));
     for path in folders.iter().flat_map(|folder| rust_files(folder)) {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let parent = path.parent().unwrap();
