@@ -112,7 +112,7 @@ fn a_write_with_its_body_on_standard_input_is_retried_with_the_same_body() {
     let all = sandbox.calls();
     let fed: Vec<_> =
         all.iter().filter(|call| call.words()[0] == "issue").map(|call| call.stdin.clone()).collect();
-    assert_eq!(fed, [body.clone(), body]);
+    assert_eq!(fed, [Some(body.clone()), Some(body)]);
 }
 
 /// GraphQL, REST and search with this much left.
