@@ -18,8 +18,13 @@ trap 'exit 1' INT TERM HUP
 
 # --- the stage -------------------------------------------------------------------------------------
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold= plain=
+if [ -t 1 ]; then bold=$(printf '\033[1m') plain=$(printf '\033[0m'); fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 note() { printf '   %s\n' "$*"; }
+
+# Output lines that are not shown again.
+hidden='x^'
 
 # The command as a person would type it, its output, and its exit code, which must be the expected one.
 run() { # expected-exit command...
@@ -28,7 +33,7 @@ run() { # expected-exit command...
     printf '\n$ %s\n' "$*"
     got=0
     "$@" >"$work/out" 2>&1 </dev/null || got=$?
-    sed 's/^/  /' "$work/out"
+    grep -vE "$hidden" "$work/out" | sed 's/^/  /'
     [ "$got" -eq 0 ] || note "(exit $got)"
     [ "$got" -eq "$expected" ] || { echo "demo: expected exit $expected" >&2; exit 1; }
 }
@@ -83,8 +88,11 @@ say "2. Healthy: an answer is an answer, and an empty one means empty"
 run 0 gh issue list
 expect 'Doors do not close'
 run 0 gh issue list --label nosuch
+note '(nothing, exit 0: no issue has that label)'
 run 0 bob forge health
 expect 'forge: operational (recent-calls-succeeded)'
+hidden='^(quota|rate|spent by|rate-limited answers|  [^ ]+: [0-9]+ call)'
+printf "\n"; note "the lines about the quota are left out from here on"
 
 say "3. Outage: GitHub answers 503. A call that was never made before fails as it would without the shim"
 ctl POST fault '{"fault":"503","body":"html"}'
@@ -93,7 +101,8 @@ run 3 bob forge health
 expect 'forge: degraded'
 run 0 bob forge health observations
 printf "\n"; note "a script asks before it believes an empty list:"
-run 3 forge-health --no-probe
+run 0 sh -c 'if forge-health --no-probe >/dev/null; then echo "there is none"; else echo "could not check"; fi'
+expect 'could not check'
 printf "\n"; note "what was read before is answered from the last known state, marked on stderr:"
 run 0 gh issue list
 expect 'Doors do not close'

@@ -13,14 +13,18 @@ built=$root/target/deploy
 home=${BOB_HOME:-${HOME:?deploy: neither BOB_HOME nor HOME is set}/.claude}
 manifest=$home/scripts/forge/.installed
 replaced=$home/forge/replaced
-dry= uninstall= build=yes
+dry= uninstall= build=yes width=10
 
 usage() {
     echo "usage: scripts/deploy.sh [--dry-run] [--uninstall] [--no-build]"
+    echo "  installs Forge Health into \$BOB_HOME (default ~/.claude)"
+    echo "  --dry-run    only say what would be done"
+    echo "  --uninstall  take out what was installed; the records in \$BOB_HOME/forge stay"
+    echo "  --no-build   install what is in target/deploy as it is"
 }
 for word; do
     case $word in
-        --dry-run) dry=yes ;;
+        --dry-run) dry=yes width=18 ;;
         --uninstall) uninstall=yes ;;
         --no-build) build= ;;
         -h | --help) usage; exit 0 ;;
@@ -138,9 +142,9 @@ install_all() {
         case $verdict in
             leave) say left "$below (another's, still in charge)"; continue ;;
             unchanged) say unchanged "$below" ;;
-            install) say installed "$below" ;;
-            update) say updated "$below" ;;
-            replace) say replaced "$below (the older one is in forge/replaced)" ;;
+            install) say "${dry:+would be }installed" "$below" ;;
+            update) say "${dry:+would be }updated" "$below" ;;
+            replace) say "${dry:+would be }replaced" "$below (the older one is in forge/replaced)" ;;
         esac
         [ -n "$dry" ] && continue
         [ "$verdict" != replace ] || keep "$below"
@@ -168,7 +172,7 @@ take_out() { # print below
     elif [ "$(print_of "$place")" != "$1" ]; then
         say left "$2 (changed since it was installed)"
     else
-        say removed "$2"
+        say "${dry:+would be }removed" "$2"
         [ -n "$dry" ] && return
         rm -f "$place"
         if [ -e "$replaced/$2" ] || [ -L "$replaced/$2" ]; then
@@ -193,13 +197,13 @@ uninstall_all() {
 }
 
 say() {
-    printf '%-10s %s\n' "$1" "$2"
+    printf "%-${width}s %s\n" "$1" "$2"
 }
 
 advise() {
     case ":$PATH:" in
         *":$home/bin:"*) ;;
-        *) echo "deploy: put $home/bin first on PATH: the shim there is not in use yet" ;;
+        *) echo "deploy: put $home/bin first on PATH: until then gh is not the shim" ;;
     esac
 }
 

@@ -1,8 +1,10 @@
 //! `forge budget`.
 
+use std::ffi::OsString;
 use std::fmt::Display;
 
 use engine::decide::resource::Resource;
+use engine::error::Error;
 use engine::ops::{Context, budget};
 use serde_json::{Value, json};
 
@@ -56,9 +58,19 @@ fn refresh(context: &Context, args: &Json, output: &mut Output) -> Ended {
 }
 
 fn plan(context: &Context, args: &BudgetCall, output: &mut Output) -> Ended {
-    let plan = budget::plan(context, &args.args)?;
+    let plan = budget::plan(context, without_gh(&args.args)?)?;
     output.stdout = line(if args.json { plan.to_string() } else { described(&plan) });
     Ok(0)
+}
+
+/// gh's arguments; the word `gh` before them is a slip that would be read as a command of gh.
+fn without_gh(args: &[OsString]) -> Result<&[OsString], Error> {
+    match args.first() {
+        Some(word) if word == "gh" => {
+            Err(Error::usage("leave out gh itself: only its arguments stand after --"))
+        }
+        _ => Ok(args),
+    }
 }
 
 fn described(plan: &Value) -> String {
@@ -75,11 +87,13 @@ fn described(plan: &Value) -> String {
         Some(0) | None => String::new(),
         Some(s) => format!(" {s}s"),
     };
-    format!("{}{seconds}: {} on {} — {why}", text("action"), text("command"), text("quota"))
+    let (action, command) = (text("action"), text("command"));
+    let on = plan["quota"].as_str().map_or(String::new(), |quota| format!(" on {quota}"));
+    format!("{action}{seconds}: {command}{on} — {why}")
 }
 
 fn resource(context: &Context, args: &BudgetCall, output: &mut Output) -> Ended {
-    let resource = budget::resource_for(context, &args.args).map(Resource::as_str);
+    let resource = budget::resource_for(context, without_gh(&args.args)?).map(Resource::as_str);
     output.stdout = match args.json {
         true => line(json!({ "schema": "bob-forge-resource/1", "resource": resource })),
         false => line(resource.unwrap_or("-")),

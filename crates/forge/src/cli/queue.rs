@@ -181,6 +181,7 @@ fn clear(context: &Context, as_json: bool, output: &mut Output) -> Ended {
     let removed = queue::clear(context)?;
     output.stdout = match as_json {
         true => format!("{}\n", json!({"schema": "bob-forge-queue-clear/1", "removed": removed})),
+        false if removed == 1 => "forge queue: 1 entry removed\n".into(),
         false => format!("forge queue: {removed} entries removed\n"),
     };
     Ok(0)

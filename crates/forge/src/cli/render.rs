@@ -38,7 +38,9 @@ pub fn usage(e: &clap::Error) -> String {
         return text;
     }
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines.collect::<Vec<_>>().join("; ");
+    let line = lines.collect::<Vec<_>>().join("; ").replace(":; ", ": ");
+    let line = line.replace("invalid digit found in string", "it is no whole number");
+    let line = line.replace("For more information, try '--help'.", "--help explains it");
     format!("forge: {}\n", line.strip_prefix("error: ").unwrap_or(&line))
 }
 
