@@ -32,6 +32,20 @@ pub enum Unfit {
     Unreadable(io::Error),
 }
 
+impl Unfit {
+    /// The system's own trouble (a full table of open files, a bad sector), which may be over the next time and
+    /// says nothing about the file.
+    ///
+    /// # Errors
+    /// Itself, where something is wrong with the file.
+    pub fn trouble(self) -> Result<io::Error, Unfit> {
+        match self {
+            Unfit::Unreadable(e) if e.kind() != io::ErrorKind::PermissionDenied => Ok(e),
+            unfit => Err(unfit),
+        }
+    }
+}
+
 impl std::fmt::Display for Unfit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

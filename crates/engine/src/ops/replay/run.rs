@@ -150,7 +150,14 @@ impl<'a> Run<'a> {
             Ok(record) => record,
             Err(why) => return Ok(Came::To(Outcome::Refused, format!("its file {why}"))),
         };
-        let body = self.queue.body(found.seq);
+        let body = match self.queue.body(found.seq).map_err(crate::store::folder::Unfit::trouble) {
+            Ok(body) => Ok(body),
+            // Not the entry's fault: it waits, and so does everything behind it.
+            Err(Ok(trouble)) => {
+                return Ok(Came::Stop(format!("the body of its first entry cannot be read ({trouble})")));
+            }
+            Err(Err(unfit)) => Err(unfit),
+        };
         let passed = match self.check(found.seq, record, &body) {
             Ok(passed) => passed,
             Err(why) => return self.set_aside(&record.entry, Status::Refused, why),

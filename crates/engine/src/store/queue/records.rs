@@ -83,13 +83,16 @@ impl Loaded {
 
 impl Queue {
     /// Reads every entry.
+    ///
+    /// # Errors
+    /// The folder, or an entry in it, cannot be read now: passing over it would let later writes overtake it.
     pub fn load(&self) -> io::Result<Loaded> {
         let (mut loaded, mut taken) = (Loaded::default(), Vec::new());
         for name in self.folder.names()? {
             let Some((seq, kind)) = numbered(&name) else { continue };
             loaded.highest = loaded.highest.max(seq);
             match kind {
-                "json" => loaded.found.push(Found { seq, record: self.record(seq) }),
+                "json" => loaded.found.push(Found { seq, record: self.try_record(seq)? }),
                 "seq" | "d" | "json.tmp" => taken.push(seq),
                 _ => {}
             }
@@ -109,9 +112,20 @@ impl Queue {
     /// # Errors
     /// Why its file is none, in words that follow "its file …".
     pub fn record(&self, seq: u32) -> Result<Record, String> {
-        let bytes = self.folder.read(&entry_file(seq), ENTRY_MAX).map_err(|unfit| unfit.to_string())?;
+        self.try_record(seq).unwrap_or_else(|e| Err(format!("cannot be read ({e})")))
+    }
+
+    fn try_record(&self, seq: u32) -> io::Result<Result<Record, String>> {
+        match self.folder.read(&entry_file(seq), ENTRY_MAX).map_err(Unfit::trouble) {
+            Ok(bytes) => Ok(self.parse(seq, &bytes)),
+            Err(Ok(trouble)) => Err(trouble),
+            Err(Err(unfit)) => Ok(Err(unfit.to_string())),
+        }
+    }
+
+    fn parse(&self, seq: u32, bytes: &[u8]) -> Result<Record, String> {
         let entry: Entry =
-            serde_json::from_slice(&bytes).map_err(|e| format!("holds no entry of the queue ({e})"))?;
+            serde_json::from_slice(bytes).map_err(|e| format!("holds no entry of the queue ({e})"))?;
         if entry.seq != seq {
             return Err(format!("names another number ({})", entry.seq));
         }
