@@ -53,7 +53,7 @@ const TESTS: &[Test] = &[
     Test { id: "drop, every system call", guard: "aside", run: points::drop },
     Test { id: "clear, every system call", guard: "number", run: points::clear },
     Test { id: "budget refresh, every system call", guard: "aside", run: points::refresh },
-    Test { id: "replay, every system call", guard: "attempt", run: replay::every_call },
+    Test { id: "replay, every system call", guard: "attempt,aside", run: replay::every_call },
     Test { id: "replay, answers lost on the way", guard: "attempt", run: replay::lost_answers },
     Test { id: "power cuts, by the order of syncs", guard: "sync", run: syncs::order },
     Test { id: "ring, six writers killed, trims", guard: "lock", run: locks::ring_writers },
