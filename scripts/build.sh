@@ -9,6 +9,8 @@ case $target in /*) ;; *) target=$root/$target ;; esac
 out=$root/target/deploy
 mkdir -p "$out"
 
+[ -f "$out/forge.node" ] || echo "building the gh shim, the forge command and the addon: the first time takes minutes" >&2
+
 # By rename: a program that is running, and an addon that a Node process has loaded, stay whole.
 put() {
     cp "$1" "$out/.$2.$$"

@@ -193,7 +193,7 @@ uninstall_all() {
     for folder in scripts/forge scripts/cli scripts/warp-drive scripts/todo scripts/brief scripts/groom scripts bin; do
         rmdir "$home/$folder" 2>/dev/null || true
     done
-    echo "deploy: the records in $home/forge stay; remove the folder by hand if nobody needs them"
+    echo "deploy: the records in $home/forge stay, and with them the key that queued writes are delivered with: empty the queues (bob forge queue) before you remove the folder by hand"
 }
 
 say() {

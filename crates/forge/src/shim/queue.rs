@@ -147,7 +147,7 @@ impl Spool {
             (Some(why), Ok(ready)) => self.queue_instead(write, ready, &why),
             (Some(why), Err(_)) => {
                 exit::say(&format!(
-                    "[forge-queue] {why}; this write cannot be queued behind and goes first."
+                    "[forge-queue] {why}; this one cannot be queued, so it goes out ahead of it."
                 ));
             }
         }
