@@ -271,6 +271,20 @@ test('the fleet snapshot carries the verdict, what is undelivered and the quota,
   assert.equal(run('nosuch').status, 2);
 });
 
+test('under a rate limit the snapshot says so, and a write that waits is undelivered, not lost', async (t) => {
+  const forge = await localForge(t);
+  await forge.control('POST', 'seed', { issues: [{ number: 1, title: 'One' }] });
+  await forge.fault(LIMIT);
+  const limited = forge.run(['gh', 'issue', 'comment', '1', '--body', 'x']);
+  assert.match(limited.stderr, /^\[forge-queue\] not delivered yet — the live call failed \(ratelimit\)/m);
+  const snapshot = () => JSON.parse(forge.run([process.execPath, audit, 'snapshot']).stdout).summary;
+  const during = snapshot();
+  assert.deepEqual([during.forge.state, during.forge.reason, during.forge_queue.pending], ['degraded', 'rate-limited', 1]);
+  await forge.fault(null);
+  for (let i = 0; i < 10; i += 1) forge.run(['gh', 'issue', 'view', '1']);
+  assert.deepEqual([snapshot().forge.state, snapshot().forge_queue.pending], ['operational', 0]);
+});
+
 test("bob doctor prints the quota's line", async (t) => {
   const forge = await localForge(t);
   const home = forge.at('bob');
