@@ -278,6 +278,9 @@ pub(super) fn wait(pid: libc::pid_t, watch: &Watch, mut until_woken: impl FnMut(
     }
 }
 
+/// How long a child goes unseen at most when the word of its end is lost.
+const LOOK_AGAIN_MS: i32 = 1_000;
+
 /// Moves what is ready until a signal came.
 fn move_until_woken(watch: &Watch, plumbing: &mut Plumbing) {
     loop {
@@ -285,10 +288,12 @@ fn move_until_woken(watch: &Watch, plumbing: &mut Plumbing) {
         let channels = plumbing.answer.iter().chain(&plumbing.messages);
         fds.extend(channels.filter_map(Channel::poll_fd).map(|fd| (fd, libc::POLLIN)));
         fds.extend(plumbing.feed.as_ref().map(|feed| (feed.into.as_raw_fd(), libc::POLLOUT)));
-        // A signal interrupts the wait, and its handler has written to the wake pipe.
-        let ready = match sys::poll(&fds, -1) {
+        // A signal interrupts the wait, or came just before it and has written to the wake pipe. Where that
+        // write has failed, nothing more would come: so the child is looked at every now and then anyway.
+        let ready = match sys::poll(&fds, LOOK_AGAIN_MS) {
+            Ok(ready) if !ready.contains(&true) => return,
             Ok(ready) => ready,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => return,
             // Without a way to wait for it all: look everywhere, a little later.
             Err(_) => {
                 sys::pause_ms(5);
