@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 /// Names of variables by which a test switches a guard off, or kills a program at a step.
-const SWITCHES: [&str; 2] = ["FORGE_CONTROL", "BOB_FORGE_TEST_KILL_AT"];
+const SWITCHES: [&str; 4] =
+    ["FORGE_CONTROL", "BOB_FORGE_TEST_KILL_AT", "BOB_FORGE_TEST_BREAK", "BOB_FORGE_TEST_STEPS"];
 
 fn holds(program: &Path, name: &str) -> bool {
     let bytes = fs::read(program).unwrap_or_else(|e| panic!("{}: {e} (make build)", program.display()));

@@ -26,6 +26,9 @@
 //! - Ambient state (argv, environment, clock, terminals, working directory) is read once, in
 //!   [`process::invocation`], and passed on.
 
+#[cfg(feature = "control")]
+pub mod checkpoint;
+#[cfg(not(feature = "control"))]
 mod checkpoint;
 mod control;
 pub mod decide;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::private;
+use crate::checkpoint::step;
 use crate::control::Guard;
 
 /// Replaces `path` by a file (mode 600) with these bytes; readers see the old or the new one. It is
@@ -14,11 +15,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if Guard::Aside.is_off() {
         let file = private::open(OpenOptions::new().write(true).create(true).truncate(true), path);
         let (start, rest) = bytes.split_at(bytes.len() / 2);
-        return file.and_then(|mut file| file.write_all(start).and_then(|()| file.write_all(rest)));
+        return file.and_then(|mut file| {
+            file.write_all(start)?;
+            step("aside: write in place")?;
+            file.write_all(rest)
+        });
     }
     let aside = aside(path);
     let written = private::open(OpenOptions::new().write(true).create_new(true), &aside)
-        .and_then(|mut file| file.write_all(bytes))
+        .and_then(|mut file| step("aside: write").and_then(|()| file.write_all(bytes)))
+        .and_then(|()| step("aside: rename"))
         .and_then(|()| fs::rename(&aside, path));
     if written.is_err() {
         // Whatever stopped the write must not leave its debris.

@@ -7,6 +7,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
+use crate::checkpoint::step;
 use crate::control::Guard;
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
 
@@ -60,12 +61,14 @@ impl Folder {
     /// Opens `root` itself, which may be reached through symlinks.
     pub fn root(root: &Path) -> io::Result<Folder> {
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY;
+        step("folder: open the root")?;
         Ok(Folder { fd: sys::open(root, flags, Mode::empty())? })
     }
 
     /// Opens a folder inside this one; a symlink is refused.
     pub fn sub(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
+        step("folder: open")?;
         match sys::openat(&self.fd, name.as_ref(), flags, Mode::empty()) {
             Ok(fd) => Ok(Folder { fd }),
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
@@ -81,6 +84,7 @@ impl Folder {
         match self.sub(&name) {
             Ok(folder) => Ok((folder, false)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                step("folder: make")?;
                 match sys::mkdirat(&self.fd, name.as_ref(), FOLDER) {
                     Ok(()) => {}
                     Err(rustix::io::Errno::EXIST) => return Ok((self.sub(name)?, false)),
@@ -98,6 +102,7 @@ impl Folder {
 
     /// Makes a folder that must not exist yet.
     pub fn make_new(&self, name: &str) -> io::Result<Folder> {
+        step("folder: make anew")?;
         sys::mkdirat(&self.fd, name, FOLDER)?;
         let folder = self.sub(name)?;
         sys::fchmod(&folder.fd, FOLDER)?;
@@ -131,6 +136,7 @@ impl Folder {
     /// The names in it, in no order.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
+        step("folder: list")?;
         for entry in sys::Dir::read_from(&self.fd)? {
             // What is not UTF-8 is none of ours.
             if let Ok(name) = entry?.file_name().to_str()
@@ -183,8 +189,10 @@ impl Folder {
     /// Writes a file that must not exist yet, whole and synced.
     pub fn write_new(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut file = self.create_new(name)?;
+        step("file: write")?;
         file.write_all(bytes)?;
         if !Guard::Sync.is_off() {
+            step("file: sync")?;
             sys::fsync(&file)?;
         }
         Ok(())
@@ -225,6 +233,7 @@ impl Folder {
         }
         let aside = format!("{name}.tmp");
         // Only its writer's lock lets anybody come here: what lies there was left by a killed one.
+        step("file: remove an old one aside")?;
         match sys::unlinkat(&self.fd, &*aside, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => {}
             Err(e) => return Err(e.into()),
@@ -254,8 +263,9 @@ impl Folder {
             Err(_) => self.remove(ASIDE).and_then(|()| self.create_new(ASIDE))?,
         };
         // To its new length, never to none: ext4 would write it out when it is closed.
-        let written =
-            file.set_len(length).and_then(|()| parts.iter().try_for_each(|part| file.write_all(part)));
+        let written = step("file: write over")
+            .and_then(|()| file.set_len(length))
+            .and_then(|()| parts.iter().try_for_each(|part| file.write_all(part)));
         let done = written.and_then(|()| self.exchange(ASIDE, name).or_else(|_| self.rename(ASIDE, name)));
         if done.is_err() || self.stat(ASIDE).is_some_and(|(size, _)| size > ASIDE_MAX) {
             let _ = self.remove(ASIDE);
@@ -267,6 +277,7 @@ impl Folder {
     /// (`auto_da_alloc`), which costs milliseconds; it does not for an exchange.
     #[cfg(target_os = "linux")]
     fn exchange(&self, one: &str, other: &str) -> io::Result<()> {
+        step("file: exchange")?;
         Ok(sys::renameat_with(&self.fd, one, &self.fd, other, sys::RenameFlags::EXCHANGE)?)
     }
 
@@ -280,16 +291,21 @@ impl Folder {
     pub(super) fn write_in_place(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.remove(name)?;
         let mut file = self.create_new(name)?;
-        bytes.chunks(bytes.len() / 2 + 1).try_for_each(|part| file.write_all(part))
+        bytes.chunks(bytes.len() / 2 + 1).try_for_each(|part| {
+            step("file: write in place")?;
+            file.write_all(part)
+        })
     }
 
     /// Renames inside this folder.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        step("file: rename")?;
         Ok(sys::renameat(&self.fd, from, &self.fd, to)?)
     }
 
     /// Removes a file; a missing one is removed already.
     pub fn remove(&self, name: &str) -> io::Result<()> {
+        step("file: remove")?;
         match sys::unlinkat(&self.fd, name, AtFlags::empty()) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
             Err(e) => Err(e.into()),
@@ -309,6 +325,7 @@ impl Folder {
             Err(e) if e.kind() == io::ErrorKind::NotADirectory => return self.remove(name),
             Err(e) => return Err(e),
         }
+        step("folder: remove")?;
         match sys::unlinkat(&self.fd, name, AtFlags::REMOVEDIR) {
             Ok(()) | Err(rustix::io::Errno::NOENT) => Ok(()),
             Err(e) => Err(e.into()),
@@ -320,6 +337,7 @@ impl Folder {
         if Guard::Sync.is_off() {
             return Ok(());
         }
+        step("folder: sync")?;
         Ok(sys::fsync(&self.fd)?)
     }
 
@@ -332,6 +350,7 @@ impl Folder {
             return Err(too_long());
         }
         let mut bytes = Vec::with_capacity(size as usize);
+        step("file: read").map_err(Unfit::Unreadable)?;
         // It may grow between the look and the reading.
         file.take(limit + 1).read_to_end(&mut bytes).map_err(Unfit::Unreadable)?;
         if bytes.len() as u64 > limit { Err(too_long()) } else { Ok(bytes) }
@@ -340,6 +359,7 @@ impl Folder {
     /// Opens a file that this machine wrote, for reading, and says how long it is; what is not one is
     /// refused as in [`Folder::read`].
     pub fn open_ours(&self, name: &str) -> Result<(File, u64), Unfit> {
+        step("file: open to read").map_err(Unfit::Unreadable)?;
         let file = match self.open(name, OFlags::RDONLY) {
             Ok(file) => file,
             Err(rustix::io::Errno::NOENT) => return Err(Unfit::Missing),
@@ -366,6 +386,7 @@ impl Folder {
 
     fn open_with(&self, name: &str, flags: OFlags) -> io::Result<File> {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        step("file: open to write")?;
         let file = File::from(sys::openat(&self.fd, name, flags, FILE)?);
         if flags.contains(OFlags::EXCL) {
             sys::fchmod(&file, FILE)?;

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::private;
+use crate::checkpoint;
 use crate::control::Guard;
 
 /// A held lock; dropping it, or the process's end by any means, lets go.
@@ -38,10 +39,11 @@ impl Lock {
         }
         let mut left = if Guard::LockBound.is_off() { Duration::MAX } else { wait };
         loop {
+            checkpoint::step("lock: take")?;
             match file.try_lock() {
                 Ok(()) => return Ok(Some(Lock { file })),
                 Err(TryLockError::WouldBlock) if left.is_zero() => return Ok(None),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(STEP.min(left)),
+                Err(TryLockError::WouldBlock) => checkpoint::wait(STEP.min(left)),
                 Err(TryLockError::Error(e)) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(TryLockError::Error(e)) => return Err(e),
             }

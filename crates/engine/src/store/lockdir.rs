@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::private;
+use crate::checkpoint::{self, step};
 use crate::control::Guard;
 
 /// A lease is over after this long, its owner alive or not.
@@ -61,6 +62,7 @@ pub fn acquire(folder: &Path, wait: Duration, kernel: &dyn Kernel) -> io::Result
     let name = format!("{}.{}.{:016x}", me.pid, me.boot_s, kernel.unique());
     let aside = beside(folder, &format!(".new.{name}"));
     let token = format!("owner.{name}");
+    step("lease: make")?;
     DirBuilder::new().mode(0o700).create(&aside)?;
     let taken = write_owner(&aside.join(&token), &me).and_then(|()| contend(folder, &aside, wait, kernel));
     if !matches!(taken, Ok(true)) {
@@ -81,11 +83,16 @@ impl Lease {
     pub fn commit(mut self, target: &Path, bytes: &[u8]) -> io::Result<()> {
         if Guard::Aside.is_off() {
             let mut file = private::open(OpenOptions::new().write(true).create(true).truncate(true), target)?;
-            return bytes.chunks(bytes.len() / 2 + 1).try_for_each(|part| file.write_all(part));
+            return bytes.chunks(bytes.len() / 2 + 1).try_for_each(|part| {
+                step("lease: write in place")?;
+                file.write_all(part)
+            });
         }
         // Without O_CREAT: a token that is gone must not come back in somebody else's lock.
         let mut file = private::open(OpenOptions::new().write(true).truncate(true), &self.token)?;
+        step("lease: write")?;
         file.write_all(bytes)?;
+        step("lease: commit")?;
         fs::rename(&self.token, target)?;
         self.done = true;
         let _ = fs::remove_dir(&self.folder);
@@ -105,6 +112,7 @@ impl Drop for Lease {
 fn contend(folder: &Path, aside: &Path, wait: Duration, kernel: &dyn Kernel) -> io::Result<bool> {
     let mut left = wait;
     loop {
+        step("lease: take")?;
         match kernel.rename_to_free(aside, folder) {
             Ok(()) => return Ok(true),
             Err(e) if is_taken(&e) => {}
@@ -116,9 +124,9 @@ fn contend(folder: &Path, aside: &Path, wait: Duration, kernel: &dyn Kernel) -> 
         if left.is_zero() {
             return Ok(false);
         }
-        let step = Duration::from_millis(1 + kernel.unique() % 20).min(left);
-        std::thread::sleep(step);
-        left -= step;
+        let pause = Duration::from_millis(1 + kernel.unique() % 20).min(left);
+        checkpoint::wait(pause);
+        left -= pause;
     }
 }
 
@@ -139,7 +147,9 @@ fn clear_if_dead(folder: &Path, kernel: &dyn Kernel) -> bool {
         return age_s(folder).is_some_and(|age_s| age_s >= LEASE_S) && fs::remove_dir(folder).is_ok();
     };
     let token = folder.join(owner);
-    if !is_stale(&token, kernel) || fs::remove_file(&token).is_err() {
+    let is_stale = is_stale(&token, kernel);
+    checkpoint::here("lease: take over");
+    if !is_stale || fs::remove_file(&token).is_err() {
         return false;
     }
     let _ = fs::remove_dir(folder);

@@ -5,18 +5,22 @@ use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use crate::checkpoint::step;
+
 /// The mode bit of a folder that everybody may write into (`/tmp`).
 const SHARED: u32 = 0o1000;
 
 /// Makes sure that `folder` exists and is open to its owner alone. Its parents are made as any
 /// program would make them.
 pub fn ensure_folder(folder: &Path) -> io::Result<()> {
+    step("state: look at the folder")?;
     match fs::metadata(folder) {
         Ok(found) if !found.is_dir() => Err(io::Error::from(io::ErrorKind::NotADirectory)),
         // Everybody's folder (`/tmp`) named as ours is not ours to close.
         Ok(found) if found.mode() & SHARED != 0 => Ok(()),
         Ok(found) => close(folder, found.mode()),
         Err(e) if e.kind() == io::ErrorKind::NotFound => {
+            step("state: make the folder")?;
             if let Some(parent) = folder.parent().filter(|p| !p.as_os_str().is_empty()) {
                 fs::create_dir_all(parent)?;
             }
@@ -33,6 +37,7 @@ pub fn ensure_folder(folder: &Path) -> io::Result<()> {
 /// Opens a file of ours with `options`: no symlink, a regular file (a FIFO put in its place blocks
 /// nobody), mode 600 from its first moment and closed when it was found more open.
 pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    step("state: open")?;
     let file = options.mode(0o600).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
@@ -47,6 +52,7 @@ pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
 
 /// Removes a file; a missing one is removed already.
 pub fn remove(path: &Path) -> io::Result<()> {
+    step("state: remove")?;
     match fs::remove_file(path) {
         Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
         _ => Ok(()),

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lock::Lock;
 use super::{atomic, private};
+use crate::checkpoint::step;
 
 /// The longest line, its newline included: one `write` of it is never torn by another writer.
 pub const LINE_MAX: usize = 512;
@@ -78,6 +79,7 @@ impl Ring {
         }
         bytes.extend_from_slice(&line[..line.len().min(LINE_MAX - 2)]);
         bytes.push(b'\n');
+        step("ring: append")?;
         let written = log.write(&bytes)?;
         if written < bytes.len() {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
@@ -124,6 +126,7 @@ impl Ring {
         };
         let identity = identity_of(&log.metadata()?);
         let from = identity.size.saturating_sub(READ_MAX);
+        step("ring: read")?;
         log.seek(SeekFrom::Start(from))?;
         let mut bytes = Vec::with_capacity((identity.size - from) as usize);
         // Not past the size the identity names: what is appended meanwhile belongs to the next reading.
@@ -138,6 +141,7 @@ impl Ring {
 
     /// The log's identity by one `stat`; the default one for a log that does not exist.
     pub fn identity(&self) -> io::Result<Identity> {
+        step("ring: look")?;
         match fs::symlink_metadata(&self.log) {
             Ok(found) => Ok(identity_of(&found)),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Identity::default()),
@@ -178,10 +182,12 @@ impl Ring {
         let newest = bytes.split_inclusive(|b| *b == b'\n').skip(lines.saturating_sub(keep) as usize);
         let mut kept: Vec<u8> = newest.filter(is_fit).flatten().copied().collect();
         // A writer that takes no lock may have appended since, and may still until the rename shows.
+        step("ring: read what came since")?;
         old.seek(SeekFrom::Start(identity.size))?;
         old.read_to_end(&mut kept)?;
         atomic::replace(&self.log, &kept)?;
         let seen = kept.len();
+        step("ring: read what came meanwhile")?;
         old.read_to_end(&mut kept)?;
         if kept.len() > seen {
             private::open(OpenOptions::new().append(true), &self.log)?.write_all(&kept[seen..])?;
@@ -220,6 +226,7 @@ fn memo(lock: &File) -> Option<(u64, u64)> {
 }
 
 fn remember(lock: &File, size: u64, lines: u64) -> io::Result<()> {
+    step("ring: count")?;
     lock.write_all_at(format!("{size:020} {lines:019}\n").as_bytes(), 0)
 }
 

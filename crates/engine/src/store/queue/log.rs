@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use super::Queue;
+use crate::checkpoint::step;
 use crate::decide::entry;
 use crate::decide::journal::{Event, Line};
 use crate::decide::queued::Step;
@@ -66,10 +67,12 @@ impl Queue {
         for line in lines {
             text.push_str(&self.seal_line(line));
         }
+        step("log: append")?;
         let written = file.write(text.as_bytes())?;
         if written < text.len() {
             return Err(io::Error::from(io::ErrorKind::StorageFull));
         }
+        step("log: sync")?;
         file.sync_data()?;
         if size == 0 {
             self.folder.sync()?;

@@ -9,6 +9,7 @@ use std::path::Path;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
+use crate::checkpoint::step;
 use crate::store::private;
 
 const KEY_BYTES: usize = 32;
@@ -48,8 +49,10 @@ impl Key {
         let _ = fs::remove_file(&aside);
         let mut file = private::open(fs::OpenOptions::new().write(true).create_new(true), &aside)?;
         let linked = io::Write::write_all(&mut file, &key)
+            .and_then(|()| step("key: sync"))
             .and_then(|()| file.sync_all())
             // A link, unlike a rename, never replaces the key that another process made meanwhile.
+            .and_then(|()| step("key: link"))
             .and_then(|()| fs::hard_link(&aside, state.join(KEY_FILE)));
         let _ = fs::remove_file(&aside);
         match linked {
