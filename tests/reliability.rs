@@ -5,7 +5,8 @@
 //! find something. `target/reliability.json` holds one object a test; the table is made from it. A test that
 //! could not run is shown as not run, never as 0.
 //!
-//! `FORGE_ONLY=ID,…` runs these tests alone, `FORGE_SEED` repeats the random choices.
+//! `FORGE_ONLY=ID,…` runs these tests alone, `FORGE_SEED` repeats the random choices, `FORGE_BREAK_BY=steps`
+//! breaks a build for tests at its named steps, as it is done where strace may not trace.
 #![allow(
     unsafe_code,
     missing_docs,
@@ -17,16 +18,20 @@
 )]
 #![allow(dead_code, reason = "of the suite's helpers it needs a part")]
 
+#[path = "reliability/breaking.rs"]
+mod breaking;
 #[path = "reliability/hostile.rs"]
 mod hostile;
 #[path = "reliability/locks.rs"]
 mod locks;
-#[path = "reliability/points.rs"]
-mod points;
+#[path = "reliability/queued.rs"]
+mod queued;
 #[path = "reliability/replay.rs"]
 mod replay;
 #[path = "reliability/scene.rs"]
 mod scene;
+#[path = "reliability/stores.rs"]
+mod stores;
 mod support;
 #[path = "reliability/syncs.rs"]
 mod syncs;
@@ -45,14 +50,24 @@ struct Test {
     run: fn(&mut Tally),
 }
 
+impl Test {
+    /// Whether it has to run a build for tests in both arms, because only that one can be broken here.
+    fn is_by_steps(&self) -> bool {
+        self.id.ends_with(EVERY_CALL) && breaking::means() == breaking::Means::Steps
+    }
+}
+
+/// How the tests' names end that break a program at every step.
+const EVERY_CALL: &str = "every system call";
+
 const TESTS: &[Test] = &[
-    Test { id: "ring append and trim, every system call", guard: "aside", run: points::ring },
-    Test { id: "verdict write, every system call", guard: "aside", run: points::verdict },
-    Test { id: "cache store, every system call", guard: "aside,cache-seal", run: points::cache },
-    Test { id: "enqueue, every system call", guard: "aside", run: points::enqueue },
-    Test { id: "drop, every system call", guard: "aside", run: points::drop },
-    Test { id: "clear, every system call", guard: "number", run: points::clear },
-    Test { id: "budget refresh, every system call", guard: "aside", run: points::refresh },
+    Test { id: "ring append and trim, every system call", guard: "aside", run: stores::ring },
+    Test { id: "verdict write, every system call", guard: "aside", run: stores::verdict },
+    Test { id: "cache store, every system call", guard: "aside,cache-seal", run: stores::cache },
+    Test { id: "enqueue, every system call", guard: "aside", run: queued::enqueue },
+    Test { id: "drop, every system call", guard: "aside", run: queued::drop },
+    Test { id: "clear, every system call", guard: "number", run: queued::clear },
+    Test { id: "budget refresh, every system call", guard: "aside", run: stores::refresh },
     Test { id: "replay, every system call", guard: "attempt,aside", run: replay::every_call },
     Test { id: "replay, answers lost on the way", guard: "attempt", run: replay::lost_answers },
     Test { id: "power cuts, by the order of syncs", guard: "sync", run: syncs::order },
@@ -102,11 +117,13 @@ fn work_in_memory() {
 
 fn run(test: &Test, seed: u64, shipped: &[Option<std::ffi::OsString>; 2]) -> Row {
     let started = Instant::now();
-    name_programs(shipped);
+    let for_tests = [None, None];
+    name_programs(if test.is_by_steps() { &for_tests } else { shipped });
     let mut tally = Tally::new(seed, "");
+    tally.is_by_steps = test.is_by_steps();
     (test.run)(&mut tally);
     // The control arm is this build: only it has the switch.
-    name_programs(&[None, None]);
+    name_programs(&for_tests);
     let mut control = Tally::new(seed, test.guard);
     if tally.why_not.is_none() {
         (test.run)(&mut control);

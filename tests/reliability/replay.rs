@@ -4,7 +4,7 @@
 use std::fs;
 use std::time::Duration;
 
-use super::points::{Done, Operation};
+use super::breaking::{Done, Operation};
 use super::scene::Scene;
 use super::tally::{Bad, Tally};
 use crate::support::command::Call;

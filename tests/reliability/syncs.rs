@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::points::call_of;
+use super::breaking::call_of;
 use super::replay::waiting;
 use super::scene::{Point, Scene, strace_works};
 use super::tally::{Bad, Tally};

@@ -22,6 +22,8 @@ pub struct Tally {
     pub two_holders: u64,
     /// Whatever else was not as promised.
     pub wrong: u64,
+    /// Whether named steps of a build for tests stood for system calls of the shipped programs.
+    pub is_by_steps: bool,
     /// Why the test could not run.
     pub why_not: Option<String>,
     notes: BTreeSet<String>,
@@ -52,6 +54,7 @@ impl Tally {
             half,
             two_holders,
             wrong,
+            is_by_steps: false,
             why_not: None,
             notes,
         }
@@ -109,6 +112,7 @@ impl Row {
                 "id": id, "runs": runs, "kills": kills, "faults": faults, "lost": lost, "doubled": doubled,
                 "half": half, "two_holders": two_holders, "wrong": wrong, "seconds": took.as_secs(),
                 "control": control.without, "control_bad": control.found(), "seed": tally.seed, "commit": commit(),
+                "broken_by": if tally.is_by_steps { "named steps of a build for tests" } else { "the system" },
             }),
         };
         Row { value, notes: tally.notes.iter().cloned().collect(), why_not: tally.why_not.clone() }
