@@ -5,7 +5,7 @@ use crate::support::command::Call;
 use crate::support::forge::Forge;
 use crate::support::queued::{Scene, checkout, folder, settle};
 use crate::support::running::Run;
-use crate::support::sandbox::Sandbox;
+use crate::support::sandbox::{Sandbox, wait_until};
 use crate::support::spawn::Exit;
 use crate::support::streams::Stdin;
 use serde_json::Value;
@@ -289,7 +289,38 @@ fn killed_replays_deliver_every_write_once_and_in_order() {
 }
 
 #[test]
-fn a_killed_parent_lets_no_second_replay_start_while_its_request_is_on_its_way() {
+fn a_killed_replays_request_is_ended_or_keeps_the_next_replay_waiting() {
+    let sandbox = scene();
+    assert!(promised(&write(&sandbox).run()).is_some());
+    fs::remove_file(sandbox.path("real/gh")).unwrap();
+    // gh itself is ended with its parent; what it has started goes on.
+    let gh = r#"
+        PATH=/usr/bin:/bin
+        d=${0%/*}
+        case "$*" in
+        *"issue comment"*)
+            (touch "$d/sending"; until [ -e "$d/go" ]; do sleep 0.02; done; touch "$d/landed")
+            touch "$d/survived"
+            echo https://github.com/acme/widget/issues/7#issuecomment-1 ;;
+        *) printf '[]' ;;
+        esac"#;
+    sandbox.shell("real/gh", gh);
+    let replay = || settle(&sandbox, sandbox.forge(&["queue", "replay", "--apply"]));
+    let running = replay().start();
+    sandbox.await_checkpoint("sending");
+    running.send(libc::SIGKILL);
+    assert_eq!(running.finish().exit, Exit::Signal(libc::SIGKILL));
+    let second = replay().run();
+    assert!(!sandbox.checkpoint("survived").exists(), "gh outlived its parent");
+    assert_eq!(second.exit, Exit::Code(3), "{}", second.out());
+    assert!(second.err().contains("another replay is running here"), "{}", second.err());
+    sandbox.release("go");
+    sandbox.await_checkpoint("landed");
+    wait_until("the next replay", || replay().run().exit == Exit::Code(0));
+}
+
+#[test]
+fn no_second_replay_starts_while_a_request_is_on_its_way() {
     let sandbox = scene();
     assert!(promised(&write(&sandbox).run()).is_some());
     sandbox.script("on api\n out []\\n\non issue comment\n touch sending\n ignore TERM\n wait go\n exit 0\non *\n exit 0\n");

@@ -20,23 +20,35 @@
 
 #[path = "reliability/breaking.rs"]
 mod breaking;
+#[path = "reliability/disks.rs"]
+mod disks;
 #[path = "reliability/hostile.rs"]
 mod hostile;
+#[path = "reliability/leases.rs"]
+mod leases;
 #[path = "reliability/locks.rs"]
 mod locks;
 #[path = "reliability/queued.rs"]
 mod queued;
+#[path = "reliability/numberings.rs"]
+mod numberings;
 #[path = "reliability/replay.rs"]
 mod replay;
 #[path = "reliability/scene.rs"]
 mod scene;
 #[path = "reliability/stores.rs"]
 mod stores;
+#[path = "reliability/streams.rs"]
+mod streams;
 mod support;
+#[path = "reliability/swaps.rs"]
+mod swaps;
 #[path = "reliability/syncs.rs"]
 mod syncs;
 #[path = "reliability/tally.rs"]
 mod tally;
+#[path = "reliability/workers.rs"]
+mod workers;
 
 use std::time::Instant;
 
@@ -72,20 +84,27 @@ const TESTS: &[Test] = &[
     Test { id: "replay, answers lost on the way", guard: "attempt", run: replay::lost_answers },
     Test { id: "power cuts, by the order of syncs", guard: "sync", run: syncs::order },
     Test { id: "ring, six writers killed, trims", guard: "lock", run: locks::ring_writers },
-    Test { id: "stale lease, 8 waiters", guard: "token", run: locks::stale_lease_8 },
-    Test { id: "stale lease, 16 waiters", guard: "token", run: locks::stale_lease_16 },
+    Test { id: "stale lease, 8 waiters", guard: "token", run: leases::stale_lease_8 },
+    Test { id: "stale lease, 16 waiters", guard: "token", run: leases::stale_lease_16 },
+    Test { id: "leases, holders killed and stopped", guard: "fence", run: leases::counted },
+    Test { id: "leases, numbers used again", guard: "start", run: numberings::owners },
     Test { id: "the last slots, 8 callers", guard: "lock", run: locks::last_slots },
     Test { id: "stopped lock holders delay nobody", guard: "lock-bound", run: locks::stopped_holders },
     Test { id: "a stored verdict masks no failure", guard: "verdict-identity", run: locks::masked },
     Test { id: "clocks moved", guard: "clock", run: hostile::clocks },
     Test { id: "hostile files in the stores", guard: "entry-seal,cache-seal", run: hostile::files },
+    Test { id: "entries swapped during replays", guard: "checked", run: swaps::entries },
+    Test { id: "answers swapped while served", guard: "cache-seal", run: swaps::answers },
+    Test { id: "state files swapped", guard: "plain", run: swaps::state },
+    Test { id: "disks full and read-only", guard: "aside", run: disks::all },
+    Test { id: "streams that end, signals", guard: "unheard", run: streams::ends },
     Test { id: "a token is written nowhere", guard: "vocabulary", run: hostile::canary },
 ];
 
 fn main() {
     let mut words = std::env::args();
     if words.by_ref().nth(1).as_deref() == Some("worker") {
-        return locks::work(&words.collect::<Vec<_>>());
+        return workers::work(&words.collect::<Vec<_>>());
     }
     work_in_memory();
     let only = std::env::var("FORGE_ONLY").unwrap_or_default();

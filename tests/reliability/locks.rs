@@ -1,50 +1,31 @@
-//! Locks and leases between many processes, some of them killed, some of them stopped.
+//! Locks between many processes, some of them killed, some of them stopped.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use engine::decide::gate::Slot;
 use engine::decide::resource::Resource;
-use engine::process::{clock, kernel};
+use engine::process::clock;
 use engine::store::ledger::{self, Now};
-use engine::store::lockdir::{self, Kernel, Owner};
 use engine::store::ring::Ring;
 
 use super::scene::Scene;
 use super::tally::{Bad, Tally};
+use super::workers::worker;
 use crate::support::command::Call;
 use crate::support::dice::Dice;
 use crate::support::spawn::{self, Exit};
 use crate::support::streams::Stdin;
 
-/// The other processes of these tests are this program again.
-pub fn work(words: &[String]) {
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    match words[..] {
-        ["append", folder, id] => append(Path::new(folder), id),
-        ["hold", file] => hold(Path::new(file)),
-        ["lease", folder] => lease(Path::new(folder)),
-        ["slot", folder, most] => slot(Path::new(folder), most.parse().unwrap()),
-        ["verdict", folder] => verdict(folder),
-        _ => panic!("no worker {words:?}"),
-    }
-}
-
-fn worker(without: &str, words: &[&str]) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.arg("worker").args(words).env("FORGE_CONTROL", without).stdin(Stdio::null());
-    command
-}
-
 const RING_LINES: u64 = 600;
 const WRITERS: usize = 6;
 
 /// Appends numbered lines until it is killed, and writes down the last number that was acknowledged.
-fn append(folder: &Path, id: &str) {
+pub fn append(folder: &Path, id: &str) {
     let ring = Ring::new(&folder.join("state"), "observations", RING_LINES);
     let acknowledged = fs::File::create(folder.join(id)).unwrap();
     for n in 1_u64.. {
@@ -125,92 +106,8 @@ fn judge_ring(home: &Path, writers: &[String], tally: &mut Tally) {
     }
 }
 
-struct Machine;
-
-impl Kernel for Machine {
-    fn me(&self) -> Owner {
-        let pid = kernel::pid();
-        Owner {
-            pid,
-            start: kernel::start_of(pid).unwrap_or_default(),
-            boot: kernel::boot_id(),
-            namespace: kernel::pid_namespace(),
-            boot_s: kernel::boot_s(),
-        }
-    }
-
-    fn start_of(&self, pid: u32) -> Option<String> {
-        kernel::start_of(pid)
-    }
-
-    fn rename_to_free(&self, from: &Path, to: &Path) -> std::io::Result<()> {
-        kernel::rename_to_free(from, to)
-    }
-
-    fn unique(&self) -> u64 {
-        kernel::unique()
-    }
-}
-
-/// Takes the lease once and looks whether it is alone; 2 holders make it end with 1.
-fn lease(folder: &Path) {
-    while !folder.join("go").exists() {
-        std::hint::spin_loop();
-    }
-    let Ok(Some(held)) = lockdir::acquire(&folder.join("x.lock"), Duration::from_secs(20), &Machine) else {
-        std::process::exit(2)
-    };
-    let inside = folder.join("inside");
-    let mine = inside.join(kernel::pid().to_string());
-    fs::write(&mine, "").unwrap();
-    let holders = || fs::read_dir(&inside).unwrap().count();
-    let before = holders();
-    std::thread::sleep(Duration::from_millis(4));
-    let most = before.max(holders());
-    fs::remove_file(&mine).unwrap();
-    drop(held);
-    std::process::exit(i32::from(most > 1));
-}
-
-pub fn stale_lease_8(tally: &mut Tally) {
-    stale_lease(tally, 8, 40);
-}
-
-pub fn stale_lease_16(tally: &mut Tally) {
-    stale_lease(tally, 16, 20);
-}
-
-/// Waiters find a lease whose owner is long gone, all at once.
-fn stale_lease(tally: &mut Tally, waiters: usize, rounds: usize) {
-    for _ in 0..rounds {
-        let home = tempfile::tempdir().unwrap();
-        fs::create_dir(home.path().join("inside")).unwrap();
-        let lock = home.path().join("x.lock");
-        fs::create_dir(&lock).unwrap();
-        let owner = "1\n1\nanother boot\nanother namespace\n1\n";
-        fs::write(lock.join("owner.1.1.1"), owner).unwrap();
-        let long_ago = std::time::SystemTime::now() - Duration::from_secs(60);
-        fs::File::open(&lock).unwrap().set_modified(long_ago).unwrap();
-        let folder = home.path().to_str().unwrap();
-        let children: Vec<Child> =
-            (0..waiters).map(|_| worker(tally.without, &["lease", folder]).spawn().unwrap()).collect();
-        std::thread::sleep(Duration::from_millis(15));
-        fs::write(home.path().join("go"), "").unwrap();
-        let codes: Vec<Option<i32>> =
-            children.into_iter().map(|mut child| child.wait().unwrap().code()).collect();
-        tally.runs += 1;
-        let two = codes.iter().filter(|code| **code == Some(1)).count();
-        tally.expect(two == 0, Bad::TwoHolders, || format!("{two} of {waiters} saw another one inside"));
-        let starved = codes.iter().filter(|code| **code == Some(2)).count();
-        tally.expect(starved == 0, Bad::Wrong, || format!("{starved} never got it"));
-        if tally.is_settled() {
-            return;
-        }
-    }
-}
-
 /// Takes a slot of the ledger where fewer than `most` are taken; ends with 1 where not.
-fn slot(folder: &Path, most: usize) {
+pub fn slot(folder: &Path, most: usize) {
     while !folder.join("go").exists() {
         std::hint::spin_loop();
     }
@@ -248,7 +145,7 @@ pub fn last_slots(tally: &mut Tally) {
 }
 
 /// Holds a kernel lock for ever.
-fn hold(path: &Path) {
+pub fn hold(path: &Path) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let file = fs::File::options().read(true).write(true).create(true).truncate(false).open(path).unwrap();
     file.lock().unwrap();
@@ -338,7 +235,7 @@ fn patiently<'s>(scene: &'s Scene, words: &[&str]) -> Call<'s> {
 }
 
 /// Derives verdicts until it is killed.
-fn verdict(folder: &str) {
+pub fn verdict(folder: &str) {
     let env = vec![("BOB_FORGE_STATE".into(), folder.into())];
     loop {
         let context = engine::ops::Context::new(env.clone(), None, None);

@@ -51,11 +51,16 @@ pub fn waiting(bodies: &[&str], without: &'static str) -> Scene {
         let run = gh(&scene, &COMMENT).stdin(Stdin::Bytes(body.as_bytes().into())).run();
         assert!(run.err().contains("Spooled as"), "{}", run.err());
     }
+    take_posts(&scene);
+    scene.keep();
+    scene
+}
+
+/// From now on `gh` posts, into an empty forge.
+pub fn take_posts(scene: &Scene) {
     fs::remove_file(scene.sandbox.path("real/gh")).unwrap();
     scene.sandbox.shell("real/gh", POSTING_GH);
-    scene.keep();
-    forget(&scene);
-    scene
+    forget(scene);
 }
 
 fn gh<'s>(scene: &'s Scene, args: &[&str]) -> Call<'s> {

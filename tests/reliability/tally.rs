@@ -90,6 +90,24 @@ impl Tally {
         self.lost + self.doubled + self.half + self.two_holders + self.wrong
     }
 
+    /// What another process's tally of a part found, one finding a line.
+    pub fn told(&self) -> String {
+        let notes = self.notes.iter().map(|note| note.replace('\n', " ") + "\n");
+        format!("{}\n{}", self.runs, notes.collect::<String>())
+    }
+
+    /// Takes over what another process told.
+    pub fn hear(&mut self, told: &str) {
+        let mut lines = told.lines();
+        self.runs += lines.next().and_then(|runs| runs.parse::<u64>().ok()).unwrap_or(0);
+        for line in lines {
+            let (how, what) = line.split_once(": ").unwrap_or(("", line));
+            let all = [Bad::Lost, Bad::Doubled, Bad::Half, Bad::TwoHolders];
+            let how = all.into_iter().find(|bad| format!("{bad:?}") == how).unwrap_or(Bad::Wrong);
+            self.bad(how, what);
+        }
+    }
+
     /// A control arm has shown what it is there for with its first finding.
     pub fn is_settled(&self) -> bool {
         self.is_control() && self.found() > 0

@@ -31,6 +31,16 @@ pub enum Guard {
     Vocabulary,
     /// That a lease is taken over by unlinking the token that was seen.
     Token,
+    /// That a lease is committed by renaming its own token.
+    Fence,
+    /// That the bytes which were checked are the bytes which are sent.
+    Checked,
+    /// That only a plain file of ours is opened, and none that is waited for.
+    Plain,
+    /// That a line of ours to a stream which takes none is no defect.
+    Unheard,
+    /// That a process's number alone says nothing about who it is.
+    Start,
 }
 
 #[cfg(feature = "control")]
@@ -49,6 +59,11 @@ impl Guard {
             Guard::Clock => "clock",
             Guard::Vocabulary => "vocabulary",
             Guard::Token => "token",
+            Guard::Fence => "fence",
+            Guard::Checked => "checked",
+            Guard::Plain => "plain",
+            Guard::Unheard => "unheard",
+            Guard::Start => "start",
         }
     }
 

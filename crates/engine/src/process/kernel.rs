@@ -33,6 +33,9 @@ pub fn boot_id() -> String {
 
 /// Which numbering of processes this process lives in; empty where the kernel does not tell.
 pub fn pid_namespace() -> String {
+    if !cfg!(target_os = "linux") {
+        return "the only one".into();
+    }
     let link = std::fs::read_link("/proc/self/ns/pid");
     link.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -40,7 +43,7 @@ pub fn pid_namespace() -> String {
 /// When the process with this number started, in the kernel's own unit; empty where the kernel does not
 /// tell. `None` when there is no such process.
 pub fn start_of(pid: u32) -> Option<String> {
-    if cfg!(target_os = "linux") {
+    if proc_counts_as_we_do() {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name in parentheses may hold spaces and parentheses; the 20th word after it is the time.
         let (_, rest) = stat.rsplit_once(')')?;
@@ -54,6 +57,12 @@ pub fn start_of(pid: u32) -> Option<String> {
     let found = unsafe { libc::kill(pid, 0) } == 0;
     let forbidden = io::Error::last_os_error().raw_os_error() == Some(libc::EPERM);
     (found || forbidden).then(String::new)
+}
+
+/// Whether `/proc` is there and has our own numbers: in a new numbering (`unshare --pid`, a container) it may
+/// still be the old one's, where the same number is another process.
+fn proc_counts_as_we_do() -> bool {
+    std::fs::read_link("/proc/self").is_ok_and(|me| me.as_os_str() == pid().to_string().as_str())
 }
 
 /// Renames to a name that is free; `AlreadyExists` when it is not. A file system that cannot do that

@@ -124,6 +124,12 @@ fn who_is_taken_over() {
             Owner { namespace: "x".into(), start: "1".into(), ..here.clone() },
             false,
         ),
+        ("alive, its start unknown", Owner { start: String::new(), ..here.clone() }, false),
+        (
+            "its numbering unknown",
+            Owner { namespace: String::new(), start: "1".into(), ..here.clone() },
+            false,
+        ),
         ("alive, but late", Owner { boot_s: here.boot_s.wrapping_sub(40), ..here.clone() }, true),
         ("within its lease", Owner { boot_s: here.boot_s + 29, ..here }, false),
     ];

@@ -7,6 +7,7 @@ mod refresh;
 mod report;
 mod turn;
 
+pub use refresh::Machine;
 pub use report::{compact, doctor_line, document, known, lines, plan, refresh, resource_for, trim};
 pub use turn::{Again, Around, Calling, Passage, Turn};
 

@@ -92,7 +92,8 @@ fn ask(asking: &Asking) -> io::Result<Option<Reading>> {
 }
 
 /// The lease's view of this machine.
-struct Machine;
+#[derive(Debug)]
+pub struct Machine;
 
 impl Kernel for Machine {
     fn me(&self) -> Owner {

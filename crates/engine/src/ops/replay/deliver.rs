@@ -217,7 +217,9 @@ impl Delivery<'_, '_> {
         }
         checkpoint::here("before-send");
         let Command { argv, text, feeds } = &command;
-        let stdin = feeds.then(|| text.as_ref().map_or(self.body, |text| text.as_bytes()));
+        let unchecked = Guard::Checked.is_off().then(|| self.run.queue.body_by_its_path(entry.seq));
+        let body = unchecked.as_deref().unwrap_or(self.body);
+        let stdin = feeds.then(|| text.as_ref().map_or(body, |text| text.as_bytes()));
         let several = queued::has_several_steps(&self.passed.queued);
         let under = self.run.lock.map(crate::store::lock::Lock::file);
         let answer = self.run.gh.run(argv, stdin, several, under);

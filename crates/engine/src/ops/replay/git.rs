@@ -58,5 +58,7 @@ pub(super) fn of_entry(tracked: &[String], seq: u32) -> Option<&str> {
 }
 
 fn without_git(env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
-    env.iter().filter(|(name, _)| !name.as_bytes().starts_with(b"GIT_")).cloned().collect()
+    let kept = env.iter().filter(|(name, _)| !name.as_bytes().starts_with(b"GIT_")).cloned();
+    // The queue may lie on a mount of its own, with the checkout above it on another.
+    kept.chain([("GIT_DISCOVERY_ACROSS_FILESYSTEM".into(), "1".into())]).collect()
 }

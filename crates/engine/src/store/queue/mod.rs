@@ -184,6 +184,13 @@ impl Queue {
         folder.read(records::BODY, BODY_MAX)
     }
 
+    /// What nobody should send, for the reliability suite's control arm: whatever stands under the body's name
+    /// by now.
+    pub fn body_by_its_path(&self, seq: u32) -> Vec<u8> {
+        let path = self.path().join(records::body_folder(seq)).join(records::BODY);
+        crate::store::private::read_foreign(&path, BODY_MAX).unwrap_or_default()
+    }
+
     /// The names in the queue folder that git would have brought along, as replay asks git about them.
     pub fn names(&self) -> io::Result<Vec<String>> {
         self.folder.names()
