@@ -28,10 +28,10 @@ mod hostile;
 mod leases;
 #[path = "reliability/locks.rs"]
 mod locks;
-#[path = "reliability/queued.rs"]
-mod queued;
 #[path = "reliability/numberings.rs"]
 mod numberings;
+#[path = "reliability/queued.rs"]
+mod queued;
 #[path = "reliability/replay.rs"]
 mod replay;
 #[path = "reliability/scene.rs"]
