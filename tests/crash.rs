@@ -289,6 +289,36 @@ fn killed_replays_deliver_every_write_once_and_in_order() {
 }
 
 #[test]
+fn what_a_killed_replay_has_delivered_is_not_said_to_be_dropped() {
+    let forge = Forge::start(&["--repo", "acme/widget"]);
+    let scene = Scene::new(&forge, "wheel");
+    for (n, step, code, said, then) in [
+        (1, "after-done", 2, "delivered already", 1),
+        (2, "after-send", 0, "may have got through", 1),
+        (3, "before-send", 0, "may have got through", 0),
+    ] {
+        scene.outage();
+        let start = scene.comments(1).len();
+        let id = n.to_string();
+        scene.spooled(&["issue", "comment", "1", "--body", step], b"");
+        scene.recovery();
+        let killed = scene.queue_call(&["replay", "--apply"]).env("BOB_FORGE_TEST_KILL_AT", step).run();
+        assert_eq!(killed.exit, Exit::Signal(libc::SIGKILL), "{step}");
+        let run = scene.queue(&["drop", &id]);
+        assert_eq!(run.exit, Exit::Code(code), "{step}: {} {}", run.out(), run.err());
+        let shown = scene.queue(&["show", &id]);
+        assert!(
+            [run.err(), shown.out()].iter().any(|text| text.contains(said)),
+            "{step}: {} {}",
+            run.err(),
+            shown.out()
+        );
+        scene.queue(&["replay", "--apply"]);
+        assert_eq!(scene.comments(1).len() - start, then, "{step}");
+    }
+}
+
+#[test]
 fn a_killed_replays_request_is_ended_or_keeps_the_next_replay_waiting() {
     let sandbox = scene();
     assert!(promised(&write(&sandbox).run()).is_some());

@@ -5,7 +5,7 @@
 //! find something. `target/reliability.json` holds one object a test; the table is made from it. A test that
 //! could not run is shown as not run, never as 0.
 //!
-//! `FORGE_ONLY=ID,…` runs these tests alone, `FORGE_SEED` repeats the random choices, `FORGE_BREAK_BY=steps`
+//! `FORGE_ONLY='ID;…'` runs these tests alone, `FORGE_SEED` repeats the random choices, `FORGE_BREAK_BY=steps`
 //! breaks a build for tests at its named steps, as it is done where strace may not trace.
 #![allow(
     unsafe_code,
@@ -24,12 +24,18 @@ mod breaking;
 mod disks;
 #[path = "reliability/hostile.rs"]
 mod hostile;
+#[path = "reliability/interleave.rs"]
+mod interleave;
 #[path = "reliability/leases.rs"]
 mod leases;
 #[path = "reliability/locks.rs"]
 mod locks;
 #[path = "reliability/numberings.rs"]
 mod numberings;
+#[path = "reliability/orders.rs"]
+mod orders;
+#[path = "reliability/orders_queue.rs"]
+mod orders_queue;
 #[path = "reliability/queued.rs"]
 mod queued;
 #[path = "reliability/replay.rs"]
@@ -73,6 +79,12 @@ impl Test {
 const EVERY_CALL: &str = "every system call";
 
 const TESTS: &[Test] = &[
+    Test { id: "verdict, every order of steps", guard: "verdict-identity", run: orders::verdict },
+    Test { id: "ring, every order of steps", guard: "lock", run: orders::ring },
+    Test { id: "cache, every order of steps", guard: "lock", run: orders::cache },
+    Test { id: "lease, every order of steps", guard: "token", run: orders::lease },
+    Test { id: "queue, every order of steps", guard: "lock", run: orders_queue::changes },
+    Test { id: "replay, every order of steps", guard: "lock", run: orders_queue::replays },
     Test { id: "ring append and trim, every system call", guard: "aside", run: stores::ring },
     Test { id: "verdict write, every system call", guard: "aside", run: stores::verdict },
     Test { id: "cache store, every system call", guard: "aside,cache-seal", run: stores::cache },
@@ -108,7 +120,7 @@ fn main() {
     }
     work_in_memory();
     let only = std::env::var("FORGE_ONLY").unwrap_or_default();
-    let wanted = |id: &str| only.is_empty() || only.split(',').any(|part| id.contains(part));
+    let wanted = |id: &str| only.is_empty() || only.split(';').any(|part| id.contains(part));
     let seed = dice::seed();
     println!("FORGE_SEED={seed}");
     let shipped = [std::env::var_os("FORGE_TEST_GH"), std::env::var_os("FORGE_TEST_FORGE")];

@@ -16,6 +16,8 @@ pub struct Tally {
     pub runs: u64,
     pub kills: u64,
     pub faults: u64,
+    /// Orders of steps that were taken.
+    pub interleavings: u64,
     pub lost: u64,
     pub doubled: u64,
     pub half: u64,
@@ -42,13 +44,15 @@ pub enum Bad {
 impl Tally {
     pub fn new(seed: u64, without: &'static str) -> Tally {
         let notes = BTreeSet::new();
-        let (runs, kills, faults, lost, doubled, half, two_holders, wrong) = (0, 0, 0, 0, 0, 0, 0, 0);
+        let (runs, kills, faults, interleavings) = (0, 0, 0, 0);
+        let (lost, doubled, half, two_holders, wrong) = (0, 0, 0, 0, 0);
         Tally {
             seed,
             without,
             runs,
             kills,
             faults,
+            interleavings,
             lost,
             doubled,
             half,
@@ -123,11 +127,11 @@ pub struct Row {
 
 impl Row {
     pub fn new(id: &str, tally: &Tally, control: &Tally, took: Duration) -> Row {
-        let Tally { runs, kills, faults, lost, doubled, half, two_holders, wrong, .. } = tally;
+        let Tally { runs, kills, faults, interleavings, lost, doubled, half, two_holders, wrong, .. } = tally;
         let value = match &tally.why_not {
             Some(why) => json!({"id": id, "not_run": why, "commit": commit()}),
             None => json!({
-                "id": id, "runs": runs, "kills": kills, "faults": faults, "lost": lost, "doubled": doubled,
+                "id": id, "runs": runs, "kills": kills, "faults": faults, "interleavings": interleavings, "lost": lost, "doubled": doubled,
                 "half": half, "two_holders": two_holders, "wrong": wrong, "seconds": took.as_secs(),
                 "control": control.without, "control_bad": control.found(), "seed": tally.seed, "commit": commit(),
                 "broken_by": if tally.is_by_steps { "named steps of a build for tests" } else { "the system" },
@@ -178,10 +182,11 @@ pub fn table(rows: &[Row]) -> String {
     rows.iter().for_each(|row| text += &format!("{}\n", row.line()));
     let not_run = rows.len() - ran.len();
     text + &format!(
-        "\nkills survived {} · faults {} · runs {} · lost {} · doubled {} · half {} · two holders {} · otherwise wrong {} · \
+        "\nkills survived {} · faults {} · interleavings {} · runs {} · lost {} · doubled {} · half {} · two holders {} · otherwise wrong {} · \
          control arms red {red}/{} · not run {not_run} · commit {}",
         sum("kills"),
         sum("faults"),
+        sum("interleavings"),
         sum("runs"),
         sum("lost"),
         sum("doubled"),

@@ -263,9 +263,9 @@ impl Folder {
             Err(_) => self.remove(ASIDE).and_then(|()| self.create_new(ASIDE))?,
         };
         // To its new length, never to none: ext4 would write it out when it is closed.
-        let written = step("file: write over")
-            .and_then(|()| file.set_len(length))
-            .and_then(|()| parts.iter().try_for_each(|part| file.write_all(part)));
+        let written = step("file: write over").and_then(|()| file.set_len(length)).and_then(|()| {
+            parts.iter().try_for_each(|part| step("file: write a part").and_then(|()| file.write_all(part)))
+        });
         let done = written.and_then(|()| self.exchange(ASIDE, name).or_else(|_| self.rename(ASIDE, name)));
         if done.is_err() || self.stat(ASIDE).is_some_and(|(size, _)| size > ASIDE_MAX) {
             let _ = self.remove(ASIDE);

@@ -140,6 +140,7 @@ fn clear_if_dead(folder: &Path, kernel: &dyn Kernel) -> bool {
     if Guard::Token.is_off() {
         // What most scripts do: look, and some time later remove.
         let is_old = age_s(folder).is_some_and(|age_s| age_s >= LEASE_S);
+        checkpoint::here("lease: take over");
         std::thread::sleep(Duration::from_micros(kernel.unique() % 3_000));
         return is_old && fs::remove_dir_all(folder).is_ok();
     }

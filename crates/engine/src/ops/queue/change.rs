@@ -4,7 +4,7 @@ use super::{busy_text, failed, open, parse, place};
 use crate::checkpoint;
 use crate::decide::entry::{self, Entry, Status};
 use crate::decide::journal::{Event, Line, history};
-use crate::decide::queued::Step;
+use crate::decide::queued::{Step, reread, steps};
 use crate::error::{Error, Result};
 use crate::ops::Context;
 use crate::store::lock::Lock;
@@ -85,21 +85,14 @@ pub fn drop(context: &Context, id: &str) -> Result<Entry> {
     let none = || Error::usage(format!("there is no entry {}", entry::id(seq)));
     let queue = open(&place)?.ok_or_else(none)?;
     let io = |e| failed("change the queue", &place, e);
-    let replaying = queue.try_replay_lock().map_err(io)?;
     let lock = queue.lock().map_err(io)?;
     let mut entry = match queue.record(seq) {
         Ok(record) => record.entry,
         Err(why) => return drop_what_is_no_entry(&queue, &lock, seq, &why, none).map_err(io)?,
     };
-    if replaying.is_err() && is_being_sent(&queue, &entry) {
-        return Err(Error::busy(format!("{} is being sent right now", entry.id)));
-    }
-    if entry.status == Status::Delivered {
-        return Err(Error::usage(format!("{} has been delivered already", entry.id)));
-    }
-    let line = ended(context, seq, Status::Dropped, "dropped by hand");
-    queue.append(&lock, &[line]).map_err(io)?;
-    (entry.status, entry.reason) = (Status::Dropped, Some("dropped by hand".into()));
+    let why = may_be_dropped(&queue, &entry).map_err(io)??;
+    queue.append(&lock, &[ended(context, seq, Status::Dropped, why)]).map_err(io)?;
+    (entry.status, entry.reason) = (Status::Dropped, Some(why.into()));
     queue.update(&lock, &mut entry).map_err(io)?;
     queue.unmark_if_drained(&lock).map_err(io)?;
     Ok(entry)
@@ -124,10 +117,25 @@ fn drop_what_is_no_entry(
     ))))
 }
 
-/// Whether an attempt is on its way: written down, and no outcome yet.
-fn is_being_sent(queue: &Queue, entry: &Entry) -> bool {
+/// What a drop is put down as; refused while a replay is sending the entry, and once it has landed, which the
+/// log may know before the entry's own record says so.
+fn may_be_dropped(queue: &Queue, entry: &Entry) -> std::io::Result<Result<&'static str>> {
     let lines = queue.log().map(|log| log.lines).unwrap_or_default();
-    Step::ALL.iter().any(|step| history(entry, *step, &lines).is_dangling)
+    let of = |step: &Step| history(entry, *step, &lines);
+    let steps = reread(&entry.argv).map(|(queued, _)| steps(&queued)).unwrap_or_default();
+    let has_landed = !steps.is_empty() && steps.iter().all(|step| of(step).done.is_some());
+    if entry.status == Status::Delivered || has_landed {
+        return Ok(Err(Error::usage(format!("{} has been delivered already", entry.id))));
+    }
+    let is_begun = |step: &Step| of(step).is_dangling || of(step).done.is_some();
+    // Only asked where it says something: while a drop held it, a replay would find it taken.
+    if Step::ALL.iter().any(is_begun) && queue.try_replay_lock()?.is_err() {
+        return Ok(Err(Error::busy(format!("{} is being sent right now", entry.id))));
+    }
+    Ok(Ok(match Step::ALL.iter().any(|step| of(step).open.is_some() || of(step).done.is_some()) {
+        true => "dropped by hand; an attempt to send it may have got through",
+        false => "dropped by hand",
+    }))
 }
 
 pub(crate) fn ended(context: &Context, seq: u32, status: Status, why: &str) -> Line {
