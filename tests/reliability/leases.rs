@@ -45,8 +45,8 @@ pub fn stale_lease_16(tally: &mut Tally) {
 }
 
 /// Waiters find a lease whose owner is long gone, all at once.
-fn stale_lease(tally: &mut Tally, waiters: usize, rounds: usize) {
-    for _ in 0..rounds {
+fn stale_lease(tally: &mut Tally, waiters: usize, rounds: u64) {
+    for _ in 0..tally.rounds(rounds) {
         let home = tempfile::tempdir().unwrap();
         fs::create_dir(home.path().join("inside")).unwrap();
         let lock = home.path().join("x.lock");
@@ -155,7 +155,7 @@ pub fn count(folder: &Path, id: &str) {
 pub fn counted(tally: &mut Tally) {
     let mut dice = Dice::new(tally.seed);
     let mut fenced = 0;
-    for _ in 0..4 {
+    for _ in 0..tally.rounds(4) {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("number"), "0\n").unwrap();
         let mut crowd = Crowd::new(home.path(), tally.without);

@@ -37,7 +37,7 @@ pub fn append(folder: &Path, id: &str) {
 /// Writers that are killed at any moment, while the ring trims itself.
 pub fn ring_writers(tally: &mut Tally) {
     let mut dice = Dice::new(tally.seed);
-    for _ in 0..25 {
+    for _ in 0..tally.rounds(25) {
         let home = tempfile::tempdir().unwrap();
         let mut next = 0;
         let mut start = || {
@@ -122,7 +122,7 @@ pub fn slot(folder: &Path, most: usize) {
 
 /// Eight callers and three slots, over and over.
 pub fn last_slots(tally: &mut Tally) {
-    for _ in 0..40 {
+    for _ in 0..tally.rounds(40) {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().to_str().unwrap();
         fs::create_dir(home.path().join("state")).unwrap();
@@ -253,7 +253,7 @@ pub fn masked(tally: &mut Tally) {
     let mut others: Vec<Child> = (0..3)
         .map(|_| worker(tally.without, &["verdict", state.to_str().unwrap()]).spawn().unwrap())
         .collect();
-    for round in 0..60 {
+    for round in 0..tally.rounds(60) {
         for signal in ["ok", "server"] {
             let ring = engine::store::observations::ring(&state);
             for n in 0..10 {

@@ -157,7 +157,7 @@ pub fn lost_answers(tally: &mut Tally) {
     let bodies = ["one", "twin", "twin", "two", "three", "one"];
     let scene = waiting(&bodies, tally.without);
     let mut dice = Dice::new(tally.seed);
-    for _ in 0..15 {
+    for _ in 0..tally.rounds(15) {
         scene.restore();
         forget(&scene);
         let modes: String = (0..12).map(|_| *dice.one_of(&['d', 'l', 'l', '.', '.'])).collect();

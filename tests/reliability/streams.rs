@@ -25,7 +25,7 @@ pub fn ends(tally: &mut Tally) {
     let scene = Scene::of(sandbox, tally.without);
     let mut dice = Dice::new(tally.seed);
     let took = enqueue(&scene, "whole", [Out::Pipe, Out::Pipe], None, &mut dice).took;
-    for n in 0..RUNS {
+    for n in 0..tally.rounds(RUNS) {
         let text = format!("text {n}");
         let mut out = || {
             let outs = [Out::Pipe, Out::Pipe, Out::Closed, Out::Full, Out::Null, Out::PipeThatCloses(0)];

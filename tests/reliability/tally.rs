@@ -112,6 +112,11 @@ impl Tally {
         }
     }
 
+    /// How often a test by chance is repeated: a control arm until it has shown what it is there for.
+    pub fn rounds(&self, of_the_test: u64) -> u64 {
+        if self.is_control() { of_the_test * 20 } else { of_the_test }
+    }
+
     /// A control arm has shown what it is there for with its first finding.
     pub fn is_settled(&self) -> bool {
         self.is_control() && self.found() > 0
