@@ -150,3 +150,14 @@ fn nothing_is_left_behind_and_what_cannot_be_measured_is_said() {
     let document = measured(&sandbox, "gh issue list");
     assert_eq!((&document["calls"], &document["points"]["graphql"]), (&json!(1), &Value::Null));
 }
+
+#[test]
+fn a_command_that_was_run_is_never_told_as_one_that_was_not() {
+    let sandbox = answering();
+    for flags in [&[][..], &["--json"]] {
+        let script = "gh issue view 1 2>/dev/null; /bin/rm -f \"$BOB_FORGE_MEASURE\"/*; exit 7";
+        let run = measure(&sandbox, flags, script).run();
+        assert_eq!((run.exit, run.out()), (Exit::Code(7), String::new()), "{flags:?}: {}", run.err());
+        assert!(run.err().contains("a command that has been run"), "{}", run.err());
+    }
+}

@@ -2,7 +2,8 @@
 
 use engine::decide::resource::Resource;
 use engine::ops::Context;
-use engine::ops::{budget, measure};
+use engine::ops::budget;
+use engine::ops::measure::{self, Came};
 use napi_derive::napi;
 
 use crate::convert::{Call, Result, thrown};
@@ -65,6 +66,8 @@ pub fn budget_trim(call: Call) -> Result<String> {
 #[napi(catch_unwind)]
 pub fn budget_measure(call: Call, command: Vec<String>, stdout_is_ours: bool) -> Result<String> {
     let command: Vec<_> = command.into_iter().map(Into::into).collect();
-    let measured = measure::measure(&call.into(), &command, stdout_is_ours).map_err(thrown)?;
-    Ok(measured.to_json().to_string())
+    match measure::measure(&call.into(), &command, stdout_is_ours).map_err(thrown)? {
+        Came::Measured(measured) => Ok(measured.to_json().to_string()),
+        Came::Unmeasured(_, e) => Err(thrown(e)),
+    }
 }

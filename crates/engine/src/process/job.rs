@@ -2,17 +2,14 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
-use super::capture::{Captured, Environment, abandon, collect, reader, wait_at_most};
-use super::clock::Stopwatch;
+use super::capture::{self, Captured, Environment, Manner, Trouble, reader};
 use super::sys;
-use crate::decide::signal::Ended;
 
 /// A child to run.
 #[derive(Debug)]
@@ -38,50 +35,21 @@ impl Job<'_> {
     /// Runs it to its end, or ends it when it takes too long.
     ///
     /// # Errors
-    /// It could not be started.
-    pub fn run(&self) -> io::Result<Captured> {
-        let mut command = Command::new(self.program);
-        command.args(self.args).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.stdin(if self.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
-        if let Environment::Given(entries) = self.env {
-            command.env_clear().envs(entries.iter().map(|(name, value)| (name, value)));
-        }
-        if let Some(cwd) = self.cwd {
-            command.current_dir(cwd);
-        }
+    /// [`Trouble`]: it was not started, or it was and nobody knows how it ended.
+    pub fn run(&self) -> Result<Captured, Trouble> {
+        let mut command = capture::command(self.program, self.args, self.env, self.cwd);
         if let Some(lock) = self.under {
             command.process_group(0);
             sys::live_under(&mut command, lock.as_raw_fd());
         }
-        let stopwatch = Stopwatch::start();
-        let mut child = command.spawn()?;
-        if let (Some(pipe), Some(bytes)) = (child.stdin.take(), self.stdin) {
-            feed(pipe, bytes.to_vec());
-        }
-        let (out, err) = (child.stdout.take(), child.stderr.take());
-        let readers =
-            reader(out).and_then(|out| Ok((out, reader(err)?))).inspect_err(|_| abandon(&mut child))?;
-        let timed_out = !wait_at_most(&mut child, self.timeout, &stopwatch)?;
-        if timed_out {
-            child.kill()?;
-        }
-        let status = child.wait()?;
-        let ended = status.code().map_or_else(|| Ended::Signal(status.signal().unwrap_or(0)), Ended::Code);
-        let ms = stopwatch.ms();
-        Ok(Captured { ended, stdout: collect(readers.0), stderr: collect(readers.1), ms, timed_out })
+        capture::follow(command, self.stdin, self.timeout, Manner { listen: reader, end: Child::kill })
     }
-}
-
-/// Whoever does not read its input ends the feeding; that is its own affair.
-fn feed(mut pipe: std::process::ChildStdin, bytes: Vec<u8>) {
-    std::thread::spawn(move || {
-        let _ = io::Write::write_all(&mut pipe, &bytes);
-    });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::decide::signal::Ended;
 
     #[test]
     fn a_child_reads_what_it_is_fed_and_need_not() {

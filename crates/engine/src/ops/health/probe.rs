@@ -8,7 +8,7 @@ use crate::decide::signal::{self, Signal};
 use crate::decide::verdict::Observation;
 use crate::error::{Error, Result};
 use crate::ops::Context;
-use crate::process::capture::{Environment, capture};
+use crate::process::capture::{Environment, Trouble, capture};
 use crate::process::find;
 
 const QUESTION: [&str; 2] = ["api", "rate_limit"];
@@ -24,8 +24,12 @@ pub fn ask(context: &Context) -> Result<Observation> {
     let gh = find::real_gh(path.as_deref()).map_err(Error::no_gh)?;
     let env = Environment::Given(context.env.clone());
     let timeout = Duration::from_secs(context.settings.probe_timeout_s);
-    let answer = capture(&gh, &QUESTION, &env, None, timeout)
-        .map_err(|e| Error::no_gh(format!("cannot start {}: {e}", gh.display())))?;
+    let answer = match capture(&gh, &QUESTION, &env, None, timeout) {
+        Ok(answer) => answer,
+        // The question may have been asked; nobody heard the answer.
+        Err(Trouble::EndUnknown(_)) => return Ok(observed(context, (1, 0), Signal::Net, "api")),
+        Err(trouble) => return Err(Error::no_gh(format!("{} {trouble}", gh.display()))),
+    };
     let signal = match answer.timed_out {
         true => Signal::Net,
         false => signal::classify(answer.ended, &answer.stderr, &QUESTION.map(Into::into)).signal,

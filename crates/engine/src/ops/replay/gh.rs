@@ -12,7 +12,7 @@ use crate::decide::signal::{Ended, Signal, classify};
 use crate::ops::Context;
 use crate::ops::budget::{Around, Calling, Passage, Turn};
 use crate::ops::record::{Call, record};
-use crate::process::capture::{Captured, Environment};
+use crate::process::capture::{Captured, Environment, Trouble};
 use crate::process::job::Job;
 use crate::process::sleep::{Slept, sleep_unwatched};
 use crate::settings;
@@ -105,7 +105,8 @@ impl<'a> Gh<'a> {
         Gh { context, program, env, root: root.to_path_buf(), is_automatic }
     }
 
-    /// Runs gh; a gh that cannot be started is the machine's trouble and counts as `net`.
+    /// Runs gh; a gh that cannot be started, or whose end nobody saw, is the machine's trouble and counts as
+    /// `net`.
     pub(super) fn run(
         &self,
         argv: &[String],
@@ -127,7 +128,7 @@ impl<'a> Gh<'a> {
         let job = Job { program: &self.program, args: &args, env, cwd, stdin, timeout: TIMEOUT, under };
         let captured = match job.run() {
             Ok(captured) => captured,
-            Err(e) => return Answer::not_sent(started_ms, Signal::Net, format!("gh cannot be started: {e}")),
+            Err(trouble) => return Answer::without_an_end(started_ms, self.context.clock.now_ms(), &trouble),
         };
         let outcome = classify(captured.ended, &captured.stderr, &args);
         let ended_ms = self.context.clock.now_ms();
@@ -166,6 +167,16 @@ impl Answer {
         Answer { signal, reach: Reach::Nothing, stdout: Vec::new(), why, started_ms, ended_ms }
     }
 
+    /// The machine's trouble with gh. What was started may have written, whatever became of it.
+    fn without_an_end(started_ms: u64, ended_ms: u64, trouble: &Trouble) -> Answer {
+        let reach = match trouble {
+            Trouble::NotStarted(_) => Reach::Nothing,
+            Trouble::EndUnknown(_) => Reach::Unknown,
+        };
+        let (signal, why) = (Signal::Net, format!("gh {trouble}"));
+        Answer { signal, reach, stdout: Vec::new(), why, started_ms, ended_ms }
+    }
+
     /// The last line of its output: the URL that gh prints for a create and for a comment.
     pub(super) fn url(&self) -> String {
         let text = String::from_utf8_lossy(&self.stdout);
@@ -198,4 +209,17 @@ fn scrubbed(env: &[(OsString, OsString)]) -> Vec<(OsString, OsString)> {
     };
     let kept = env.iter().filter(|(name, _)| !is_removed(name)).cloned();
     kept.chain(ADDED.iter().map(|(name, value)| (name.into(), value.into()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_gh_that_never_started_has_surely_written_nothing() {
+        let reach = |trouble| Answer::without_an_end(1, 2, &trouble).reach;
+        let e = || std::io::ErrorKind::WouldBlock.into();
+        assert_eq!(reach(Trouble::NotStarted(e())), Reach::Nothing);
+        assert_eq!(reach(Trouble::EndUnknown(e())), Reach::Unknown);
+    }
 }

@@ -59,8 +59,13 @@ pub fn replay(context: &Context, options: &Options) -> Result<Report> {
     };
     let gh = find::real_gh(context.var(PATH).as_deref()).map_err(Error::no_gh)?;
     let mut run = Run::new(context, options, &place, &queue, lock.as_ref(), gh);
-    let done = run.through(&mut report);
-    done.map_err(|e| failed("replay the queue", &place, e))?;
+    match run.through(&mut report).map_err(|e| failed("replay the queue", &place, e)) {
+        // Something was sent: what became of it is told, and why there was no more.
+        Err(e) if run.sent > 0 => {
+            report.stopped.get_or_insert(e.to_string());
+        }
+        done => done?,
+    }
     report.finish(&queue).map_err(|e| failed("read the queue", &place, e))
 }
 
