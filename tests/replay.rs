@@ -6,6 +6,7 @@ use crate::support::queued::Scene;
 use crate::support::spawn::Exit;
 use serde_json::json;
 use std::fs;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 fn forge() -> Forge {
     Forge::start(&["--repo", "acme/widget"])
@@ -359,4 +360,37 @@ fn a_create_whose_later_steps_fail_exists_once_and_its_failure_is_told() {
     let entry = scene.entry(1);
     assert_eq!(entry["status"], "failed", "{entry}");
     assert!(entry["reason"].as_str().unwrap().contains("the issue exists"), "{entry}");
+}
+
+#[test]
+fn an_automatic_replay_starts_no_delivery_for_which_its_caller_has_no_time_left() {
+    let forge = forge();
+    let scene = Scene::new(&forge, "wheel");
+    scene.outage();
+    let bodies: Vec<String> = (0..8).map(|n| format!("write {n}")).collect();
+    for body in &bodies {
+        scene.spooled(&["issue", "comment", "1", "--body", body], b"");
+    }
+    scene.recovery();
+    let call = |deadline_s: u64| {
+        scene.call(&["issue", "view", "2"]).env("BOB_FORGE_DEADLINE", deadline_s.to_string())
+    };
+    let run = call(1).run();
+    assert_eq!((run.exit, run.err()), (DONE, String::new()), "nobody waits for it any more");
+    assert!(run.out().contains("second") && scene.comments(1).is_empty(), "{}", run.out());
+    // Every delivery takes longer than a second: all of them, ten.
+    scene.fault(json!({"fault": "latency", "ms": 1_200, "on": "mutation"}));
+    let run = call(now_s() + 5).run();
+    let made = scene.comments(1);
+    assert!((1..8).contains(&made.len()) && made == bodies[..made.len()], "{made:?}");
+    assert!(run.took < Duration::from_secs(9), "{:?}", run.took);
+    let pending = format!("delivered {} queued write(s), {} still pending", made.len(), 8 - made.len());
+    assert!(run.err().contains(&pending), "{}", run.err());
+    scene.recovery();
+    drain(&scene, "without a deadline");
+    assert_eq!(scene.comments(1), bodies);
+}
+
+fn now_s() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }

@@ -90,6 +90,22 @@ fn a_quota_that_hangs_is_given_up() {
 }
 
 #[test]
+fn a_read_of_the_quota_takes_no_more_than_half_of_what_its_caller_has_left() {
+    let sandbox = with("on api rate_limit\n wait never\non *\n out answer\\n\n");
+    let run = gh(&sandbox, "issue list").env("BOB_FORGE_DEADLINE", (now_s() + 5).to_string()).run();
+    assert_eq!((run.out(), calls(&sandbox)), ("answer\n".into(), (1, 1)));
+    assert!(run.took < Duration::from_secs(8), "{:?}", run.took);
+    // One caller's hurry is no word about the forge: the next one asks for itself.
+    assert!(!sandbox.state().join("budget.env").exists());
+    gh(&sandbox, "issue list").env("BOB_FORGE_PROBE_TIMEOUT", "1").run();
+    assert_eq!(calls(&sandbox), (2, 2));
+    // Whose time is up already asks nothing at all.
+    fs::remove_file(sandbox.state().join("budget.env")).unwrap();
+    gh(&sandbox, "issue list").env("BOB_FORGE_DEADLINE", "1").run();
+    assert_eq!(calls(&sandbox), (2, 3));
+}
+
+#[test]
 fn a_torn_file_is_unknown_and_is_written_anew() {
     let sandbox = answering(4_000, 400);
     sandbox.file("bob/forge/budget.env", "fetched_at=99999999999\ngraphql_limit=5000\ngraphql_remai");

@@ -88,6 +88,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// How many milliseconds the caller still waits, where it says so.
+    pub fn left_ms(&self, now_ms: u64) -> Option<u64> {
+        self.deadline.map(|deadline_s| deadline_s.saturating_mul(1_000).saturating_sub(now_ms))
+    }
+
     pub(super) fn read<L: Lookup>(reader: &mut Reader<'_, L>) -> Budget {
         Budget {
             enabled: reader.flag(BUDGET, true),

@@ -94,11 +94,18 @@ impl Turn<'_> {
         if !is_due(&on_file) {
             return moved(on_file);
         }
+        let patience_ms = self.settings.probe_timeout_s.saturating_mul(1_000);
+        // The call itself needs time too.
+        let timeout_ms = self.left_ms().map_or(patience_ms, |left_ms| patience_ms.min(left_ms / 2));
+        if timeout_ms == 0 {
+            return moved(on_file);
+        }
         let asking = Asking {
             state: &self.state,
             gh: self.calling.gh,
             env: &ambient::environment(),
-            timeout: Duration::from_secs(self.settings.probe_timeout_s),
+            timeout: Duration::from_millis(timeout_ms),
+            is_hurried: timeout_ms < patience_ms,
             now_s: clock::now_s(),
         };
         match refresh(&asking, is_due) {
@@ -107,7 +114,7 @@ impl Turn<'_> {
                 moved(reading)
             }
             Ok(Refreshed::Known(reading)) => moved(reading),
-            Ok(Refreshed::Busy) => moved(on_file),
+            Ok(Refreshed::Busy | Refreshed::GivenUp) => moved(on_file),
             Ok(Refreshed::Unreadable) => {
                 self.log_refresh(Event::RefreshUnreadable, &Reading::default());
                 Reading::default()

@@ -25,6 +25,8 @@ pub struct Asking<'a> {
     pub env: &'a [(OsString, OsString)],
     /// How long gh may take.
     pub timeout: Duration,
+    /// The caller has less time than a read of the quota may take: that it gave up tells the others nothing.
+    pub is_hurried: bool,
     /// The time in epoch seconds.
     pub now_s: u64,
 }
@@ -40,6 +42,16 @@ pub enum Refreshed {
     Busy,
     /// The forge did not answer.
     Unreadable,
+    /// A hurried caller gave up.
+    GivenUp,
+}
+
+/// What the forge said.
+enum Heard {
+    Quota(Reading),
+    Nothing,
+    /// Nothing yet.
+    TooLate,
 }
 
 /// Reads the quota, unless another process is at it or, by `is_due`, was at it just now.
@@ -57,13 +69,14 @@ pub fn refresh(asking: &Asking, is_due: impl Fn(&Reading) -> bool) -> io::Result
         return Ok(Refreshed::Known(on_file));
     }
     match ask(asking)? {
-        Some(reading) => {
+        Heard::Quota(reading) => {
             commit(lease, state, &reading);
             // A line that is not written is a reading that is not measured, and nothing else.
             let _ = records::append_read(state, &reading, now_s);
             Ok(Refreshed::Read(reading))
         }
-        None => {
+        Heard::TooLate if asking.is_hurried => Ok(Refreshed::GivenUp),
+        Heard::TooLate | Heard::Nothing => {
             commit(lease, state, &Reading { tried_at: Some(now_s), ..on_file });
             Ok(Refreshed::Unreadable)
         }
@@ -75,7 +88,7 @@ fn commit(lease: Lease, state: &Path, reading: &Reading) {
     let _ = lease.commit(&budget::path(state), budget::content(state, reading).as_bytes());
 }
 
-fn ask(asking: &Asking) -> io::Result<Option<Reading>> {
+fn ask(asking: &Asking) -> io::Result<Heard> {
     let host = asking.env.iter().find(|(name, _)| name == settings::GH_HOST).map(|(_, host)| host);
     let elsewhere = host.and_then(|host| host.to_str()).is_some_and(|h| !h.is_empty() && !is_github(h));
     let args: &[&str] = match elsewhere {
@@ -87,8 +100,12 @@ fn ask(asking: &Asking) -> io::Result<Option<Reading>> {
     let plain = |(name, _): &&(OsString, OsString)| !colours.contains(&name.as_os_str());
     let env = Environment::Given(asking.env.iter().filter(plain).cloned().collect());
     let answer = capture(asking.gh, args, &env, None, asking.timeout)?;
-    let answered = answer.ended == Ended::Code(0) && !answer.timed_out;
-    Ok(if answered { Reading::from_rate_limit(&answer.stdout, asking.now_s) } else { None })
+    if answer.timed_out {
+        return Ok(Heard::TooLate);
+    }
+    let answered = (answer.ended == Ended::Code(0)).then_some(answer.stdout);
+    let reading = answered.and_then(|stdout| Reading::from_rate_limit(&stdout, asking.now_s));
+    Ok(reading.map_or(Heard::Nothing, Heard::Quota))
 }
 
 /// The lease's view of this machine.

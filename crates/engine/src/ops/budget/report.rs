@@ -65,11 +65,11 @@ pub fn refresh(context: &Context) -> Result<bool> {
     let gh = find::real_gh(find::path_of(context).as_deref()).map_err(Error::no_gh)?;
     let now_s = context.clock.now_s();
     let timeout = Duration::from_secs(context.settings.probe_timeout_s);
-    let asking = Asking { state, gh: &gh, env: &context.env, timeout, now_s };
+    let asking = Asking { state, gh: &gh, env: &context.env, timeout, is_hurried: false, now_s };
     let refreshed = read_quota(&asking, |_| true)
         .map_err(|e| Error::state("refresh the quota in", &budget::path(state), e))?;
     let event = match refreshed {
-        Refreshed::Busy | Refreshed::Known(_) => return Ok(true),
+        Refreshed::Busy | Refreshed::Known(_) | Refreshed::GivenUp => return Ok(true),
         Refreshed::Read(_) => Event::Refresh,
         Refreshed::Unreadable => Event::RefreshUnreadable,
     };

@@ -292,6 +292,11 @@ impl<'a> Turn<'a> {
         deadline_ms.is_some_and(|deadline_ms| self.now_ms().saturating_add(wait_ms) > deadline_ms)
     }
 
+    /// How long the caller still waits, where it says so.
+    pub(super) fn left_ms(&self) -> Option<u64> {
+        self.budget().left_ms(self.now_ms())
+    }
+
     pub(super) fn is_interactive(&self) -> bool {
         self.budget().interactive.unwrap_or(self.calling.terminal)
     }

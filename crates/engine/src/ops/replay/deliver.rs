@@ -208,6 +208,10 @@ impl Delivery<'_, '_> {
             let why = "it names an issue that nobody knows the number of".to_string();
             return self.run.set_aside(entry, Status::Skipped, why).map(Stepped::Came);
         };
+        // Before the pause and after it: nobody waits in vain.
+        if let Some(why) = self.run.must_end_before_sending() {
+            return Ok(Stepped::Came(Came::Stop(why)));
+        }
         self.run.space_out();
         if let Some(why) = self.run.must_end_before_sending() {
             return Ok(Stepped::Came(Came::Stop(why)));

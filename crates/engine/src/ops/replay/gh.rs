@@ -20,6 +20,9 @@ use crate::settings;
 /// How long one call may take: gh itself has no limit, and a server that hangs must not hang us.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A delivery for which its caller has less time than this is not begun.
+const DELIVERY_MS: u64 = 1_000;
+
 /// Variables that would change what a delivered write does, or make gh wait for somebody.
 const REMOVED: &[&str] = &[
     "GH_REPO",
@@ -72,12 +75,10 @@ impl Around for Waits<'_> {
     fn say(&mut self, _line: &str) {}
 
     fn sleep(&mut self, ms: u64) -> Slept {
-        let settings = &self.gh.context.settings;
-        let left_ms = (settings.queue.replay_s * 1_000).saturating_sub(self.gh.context.clock.elapsed_ms());
-        if self.gh.is_automatic && ms > left_ms {
+        if self.gh.own_left_ms().is_some_and(|left_ms| ms > left_ms) {
             return Slept::Interrupted(NO_TIME);
         }
-        sleep_unwatched(ms, settings.budget.sleep.as_deref())
+        sleep_unwatched(ms, self.gh.context.settings.budget.sleep.as_deref())
     }
 
     /// What waits here is in the queue already.
@@ -105,6 +106,35 @@ impl<'a> Gh<'a> {
         Gh { context, program, env, root: root.to_path_buf(), is_automatic }
     }
 
+    /// How long an automatic replay may still start deliveries by its own setting.
+    fn own_left_ms(&self) -> Option<u64> {
+        let limit_ms = self.context.settings.queue.replay_s.saturating_mul(1_000);
+        self.is_automatic.then(|| limit_ms.saturating_sub(self.context.clock.elapsed_ms()))
+    }
+
+    /// How long the caller behind whose call an automatic replay runs still waits, where it says so.
+    pub(super) fn callers_left_ms(&self) -> Option<u64> {
+        let left_ms = self.context.settings.budget.left_ms(self.context.clock.now_ms());
+        left_ms.filter(|_| self.is_automatic)
+    }
+
+    /// Why nothing more may be started `ahead_ms` from now, where that is so.
+    pub(super) fn out_of_time(&self, ahead_ms: u64) -> Option<String> {
+        if self.own_left_ms().is_some_and(|left_ms| ahead_ms >= left_ms) {
+            let limit_s = self.context.settings.queue.replay_s;
+            return Some(format!("the {limit_s}s that an automatic replay may take are over"));
+        }
+        let needed_ms = ahead_ms.saturating_add(DELIVERY_MS);
+        let is_late = self.callers_left_ms().is_some_and(|left_ms| needed_ms > left_ms);
+        is_late.then(|| "its caller waits no longer (BOB_FORGE_DEADLINE)".into())
+    }
+
+    /// How long a call may take. A write that has begun still ends; a look can be taken another time.
+    fn timeout(&self, is_write: bool) -> Duration {
+        let left = self.callers_left_ms().filter(|_| !is_write).map(Duration::from_millis);
+        left.map_or(TIMEOUT, |left| left.min(TIMEOUT))
+    }
+
     /// Runs gh; a gh that cannot be started, or whose end nobody saw, is the machine's trouble and counts as
     /// `net`.
     pub(super) fn run(
@@ -124,8 +154,12 @@ impl<'a> Gh<'a> {
         if passage.is_some_and(|passage| passage != Passage::Go) {
             return Answer::not_sent(started_ms, Signal::RateLimit, "the quota is spent".into());
         }
+        let timeout = self.timeout(under.is_some());
+        if timeout.is_zero() {
+            return Answer::not_sent(started_ms, Signal::Net, "its caller waits no longer".into());
+        }
         let (env, cwd) = (&self.env, Some(self.root.as_path()));
-        let job = Job { program: &self.program, args: &args, env, cwd, stdin, timeout: TIMEOUT, under };
+        let job = Job { program: &self.program, args: &args, env, cwd, stdin, timeout, under };
         let captured = match job.run() {
             Ok(captured) => captured,
             Err(trouble) => return Answer::without_an_end(started_ms, self.context.clock.now_ms(), &trouble),
@@ -148,7 +182,7 @@ impl<'a> Gh<'a> {
             } else {
                 reach(captured.ended, &captured.stderr, several)
             },
-            why: why(&captured),
+            why: why(&captured, timeout),
             stdout: captured.stdout,
             started_ms,
             ended_ms,
@@ -184,9 +218,9 @@ impl Answer {
     }
 }
 
-fn why(captured: &Captured) -> String {
+fn why(captured: &Captured, timeout: Duration) -> String {
     if captured.timed_out {
-        return format!("no answer within {}s", TIMEOUT.as_secs());
+        return format!("no answer within {}s", timeout.as_secs());
     }
     let text = String::from_utf8_lossy(&captured.stderr);
     let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

@@ -25,16 +25,18 @@ const HARDENED: &[&str] = &[
     "-z",
 ];
 
+/// The longest that git may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+
 /// The names, below `queue`, that git tracks.
 ///
 /// # Errors
 /// git could not say: then nothing may be sent.
-pub(super) fn tracked(context: &Context, queue: &Path) -> Result<Vec<String>, String> {
+pub(super) fn tracked(context: &Context, queue: &Path, timeout: Duration) -> Result<Vec<String>, String> {
     let git = find::on_path("git", context.var(PATH).as_deref())
         .ok_or("git is not on PATH, so nobody can tell what came with a commit")?;
     let env = Environment::Given(without_git(&context.env));
-    let done = capture(&git, HARDENED, &env, Some(queue), Duration::from_secs(10))
-        .map_err(|e| format!("git cannot be started ({e})"))?;
+    let done = capture(&git, HARDENED, &env, Some(queue), timeout).map_err(|e| format!("git {e}"))?;
     if done.ended != Ended::Code(0) {
         let said = String::from_utf8_lossy(&done.stderr);
         return Err(format!(

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::deliver::Delivery;
 use super::gh::Gh;
@@ -76,7 +77,12 @@ impl<'a> Run<'a> {
 
     /// Every entry that waits, in order, those that come in meanwhile among them.
     pub(super) fn through(&mut self, report: &mut Report) -> std::io::Result<()> {
-        match git::tracked(self.context, &self.queue.path()) {
+        if let Some(why) = self.must_end() {
+            report.stopped = Some(why);
+            return Ok(());
+        }
+        let left = self.gh.callers_left_ms().map_or(git::PATIENCE, Duration::from_millis);
+        match git::tracked(self.context, &self.queue.path(), left.min(git::PATIENCE)) {
             Ok(tracked) => self.tracked = tracked,
             Err(why) => {
                 report.stopped = Some(why);
@@ -140,9 +146,7 @@ impl<'a> Run<'a> {
         if signals::received().is_some() {
             return Some("this process was asked to end".into());
         }
-        let limit_ms = self.context.settings.queue.replay_s * 1_000;
-        let late = self.options.is_automatic && self.context.clock.elapsed_ms() >= limit_ms;
-        late.then(|| format!("the {}s that an automatic replay may take are over", limit_ms / 1_000))
+        self.gh.out_of_time(self.spacing_left_ms())
     }
 
     fn entry(&mut self, found: &Found) -> std::io::Result<Came> {
@@ -323,9 +327,12 @@ impl<'a> Run<'a> {
 
     /// The second that the forge asks for between two writes.
     pub(super) fn space_out(&self) {
-        if let Some(last_ms) = self.last_sent_ms {
-            let gone_ms = self.context.clock.now_ms().saturating_sub(last_ms);
-            clock::pause_ms(self.context.settings.queue.spacing_ms.saturating_sub(gone_ms));
-        }
+        clock::pause_ms(self.spacing_left_ms());
+    }
+
+    fn spacing_left_ms(&self) -> u64 {
+        let Some(last_ms) = self.last_sent_ms else { return 0 };
+        let gone_ms = self.context.clock.now_ms().saturating_sub(last_ms);
+        self.context.settings.queue.spacing_ms.saturating_sub(gone_ms)
     }
 }
