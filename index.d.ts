@@ -758,8 +758,11 @@ export namespace queue {
   function list(options?: CallOptions & { all?: boolean }): Entry[];
   /** One entry (`3`, `'#3'`, `'q000003'`), body included. */
   function show(id: number | string, options?: CallOptions): Entry & { body: string | null; sealed: boolean };
-  /** Sets one entry aside; its number is never given out again. */
-  function drop(id: number | string, options?: CallOptions): Entry;
+  /**
+   * Sets one entry aside; its number is never given out again. `dependents` are the ids of the entries that wait
+   * for the issue it would have made: replay skips them.
+   */
+  function drop(id: number | string, options?: CallOptions): Entry & { dependents: string[] };
   /** Removes every entry, and says how many. */
   function clear(options?: CallOptions): number;
   /**

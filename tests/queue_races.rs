@@ -5,6 +5,7 @@ use crate::support::queued::{Scene, checkout, folder, settle};
 use crate::support::running::Run;
 use crate::support::sandbox::{Sandbox, wait_until};
 use crate::support::spawn::Exit;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 
@@ -113,11 +114,18 @@ fn a_number_is_never_given_out_again() {
     let write = || spooled(&writers(&sandbox, 1, "500"));
     assert_eq!((write(), write()), (vec!["q000001".into()], vec!["q000002".into()]));
     let queue = |args: &[&str]| settle(&sandbox, sandbox.forge(args)).run();
-    assert_eq!(queue(&["queue", "clear"]).exit, Exit::Code(0));
-    assert_eq!(queue(&["queue", "status"]).exit, Exit::Code(0));
+    let cleared = queue(&["queue", "clear"]);
+    let said = "forge queue: 2 entries removed; 2 writes were not delivered and will not be\n";
+    assert_eq!((cleared.exit, cleared.out()), (Exit::Code(0), said.into()));
+    let status = queue(&["queue", "status"]);
+    assert_eq!(status.exit, Exit::Code(0));
+    assert!(!status.out().contains("last replay"), "a clear is no replay: {}", status.out());
     assert_eq!(write(), ["q000003"]);
     assert_eq!(queue(&["queue", "drop", "#3"]).exit, Exit::Code(0));
     assert_eq!(write(), ["q000004"]);
+    let cleared: Value = serde_json::from_str(&queue(&["queue", "clear", "--json"]).out()).unwrap();
+    let wanted = json!({"schema": "bob-forge-queue-clear/1", "removed": 2, "undelivered": ["q000004"]});
+    assert_eq!(cleared, wanted, "what was dropped before is not lost now");
     fs::write(folder(&sandbox).join("999999.seq"), "").unwrap();
     let run = writers(&sandbox, 1, "500").remove(0);
     assert!(run.err().contains("has given out all of its numbers"), "{}", run.err());

@@ -299,7 +299,12 @@ fn what_is_gone_is_skipped_with_its_reason_and_the_rest_goes_on() {
         scene.spooled(&["issue", "comment", "999", "--body", "nobody"], b"");
         scene.spooled(&["issue", "close", "999"], b"");
         scene.spooled(&["issue", "comment", "2", "--body", "here"], b"");
-        assert_eq!(scene.queue(&["drop", "1"]).exit, DONE);
+        let dropped = scene.queue(&["drop", "1"]);
+        assert_eq!(dropped.exit, DONE);
+        assert!(dropped.out().contains("waiting for BOB-Q1, and not delivered either"), "{}", dropped.out());
+        assert!(dropped.out().ends_with(": q000002\n"), "{}", dropped.out());
+        let status = scene.queue(&["status"]).out();
+        assert!(!status.contains("last replay"), "a drop is no replay: {status}");
         scene.recovery();
         let dry = scene.queue(&["replay"]);
         assert_eq!(dry.exit, NOT_ALL, "{}", dry.out());

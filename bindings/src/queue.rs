@@ -6,7 +6,7 @@ use engine::decide::entry::Status;
 use engine::decide::signal::Signal;
 use engine::error::Error;
 use engine::ops::Context;
-use engine::ops::queue::{self, admit, entry_json, overview, status_json};
+use engine::ops::queue::{self, admit, dropped_json, entry_json, overview, status_json};
 use engine::ops::replay::{self, Options};
 use napi::bindgen_prelude::Uint8Array;
 use napi_derive::napi;
@@ -49,16 +49,16 @@ pub fn queue_show(call: Call, id: String) -> Result<String> {
     Ok(document.to_string())
 }
 
-/// Sets one entry aside and returns it.
+/// Sets one entry aside and returns it, with what waits for it.
 #[napi(catch_unwind)]
 pub fn queue_drop(call: Call, id: String) -> Result<String> {
-    queue::drop(&call.into(), &id).map(|entry| entry_json(&entry).to_string()).map_err(thrown)
+    queue::drop(&call.into(), &id).map(|dropped| dropped_json(&dropped).to_string()).map_err(thrown)
 }
 
 /// Removes every entry; how many.
 #[napi(catch_unwind)]
 pub fn queue_clear(call: Call) -> Result<f64> {
-    queue::clear(&call.into()).map(|removed| removed as f64).map_err(thrown)
+    queue::clear(&call.into()).map(|cleared| cleared.removed as f64).map_err(thrown)
 }
 
 /// Queues a write and returns its entry, the depth and its handle's URL.

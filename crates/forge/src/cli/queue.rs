@@ -4,7 +4,10 @@ use std::fmt::Write as _;
 
 use engine::decide::entry::{Entry, Status};
 use engine::ops::Context;
-use engine::ops::queue::{self, Overview, View, entry_json, exit_code, overview, status_json, summary};
+use engine::ops::queue::{
+    self, Cleared, Dropped, Overview, View, dropped_json, entry_json, exit_code, overview, status_json,
+    summary,
+};
 use engine::ops::replay::{self, Outcome, Report};
 use serde_json::{Value, json};
 
@@ -167,23 +170,39 @@ fn show(context: &Context, args: &QueueOne, output: &mut Output) -> Ended {
 }
 
 fn drop(context: &Context, args: &QueueOne, output: &mut Output) -> Ended {
-    let entry = queue::drop(context, &args.id)?;
+    let dropped = queue::drop(context, &args.id)?;
     output.stdout = match args.json {
-        true => format!("{}\n", entry_json(&entry)),
-        false => {
-            format!("forge queue: {} dropped ({}); it is not delivered\n", entry.id, line(&summary(&entry)))
-        }
+        true => format!("{}\n", dropped_json(&dropped)),
+        false => dropped_text(&dropped),
     };
     Ok(0)
 }
 
+fn dropped_text(Dropped { entry, dependents }: &Dropped) -> String {
+    let mut out =
+        format!("forge queue: {} dropped ({}); it is not delivered\n", entry.id, line(&summary(entry)));
+    if let Some(handle) = entry.handle.as_ref().filter(|_| !dependents.is_empty()) {
+        let (ids, handle) = (dependents.join(", "), line(handle));
+        let _ = writeln!(out, "waiting for {handle}, and not delivered either (replay skips them): {ids}");
+    }
+    out
+}
+
 fn clear(context: &Context, as_json: bool, output: &mut Output) -> Ended {
-    let removed = queue::clear(context)?;
-    output.stdout = match as_json {
-        true => format!("{}\n", json!({"schema": "bob-forge-queue-clear/1", "removed": removed})),
-        false if removed == 1 => "forge queue: 1 entry removed\n".into(),
-        false => format!("forge queue: {removed} entries removed\n"),
+    let Cleared { removed, undelivered } = queue::clear(context)?;
+    if as_json {
+        let schema = "bob-forge-queue-clear/1";
+        let document = json!({"schema": schema, "removed": removed, "undelivered": undelivered});
+        output.stdout = format!("{document}\n");
+        return Ok(0);
+    }
+    let entries = if removed == 1 { "1 entry".into() } else { format!("{removed} entries") };
+    let lost = match undelivered.len() {
+        0 => String::new(),
+        1 => "; 1 write was not delivered and will not be".into(),
+        n => format!("; {n} writes were not delivered and will not be"),
     };
+    output.stdout = format!("forge queue: {entries} removed{lost}\n");
     Ok(0)
 }
 

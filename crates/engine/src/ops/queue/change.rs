@@ -1,5 +1,7 @@
 //! Changes by hand: an entry set aside, all removed, one taken back to be sent live.
 
+use std::collections::BTreeSet;
+
 use super::{busy_text, failed, open, parse, place};
 use crate::checkpoint;
 use crate::decide::entry::{self, Entry, Status};
@@ -8,7 +10,7 @@ use crate::decide::queued::{Step, reread, steps};
 use crate::error::{Error, Result};
 use crate::ops::Context;
 use crate::store::lock::Lock;
-use crate::store::queue::Queue;
+use crate::store::queue::{Found, Loaded, Queue};
 
 /// What became of a write that was queued before a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,11 +77,20 @@ fn without_record(seq: u32, lines: &[Line]) -> TakenBack {
     }
 }
 
+/// An entry that was set aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// The entry.
+    pub entry: Entry,
+    /// The entries that wait for the issue it would have made, in order: replay sets them aside too.
+    pub dependents: Vec<String>,
+}
+
 /// Sets one entry aside. Its number, and so its handle, is never given out again.
 ///
 /// # Errors
 /// `EFORGE_USAGE` when there is none or it has landed, `EFORGE_BUSY` while it is being sent.
-pub fn drop(context: &Context, id: &str) -> Result<Entry> {
+pub fn drop(context: &Context, id: &str) -> Result<Dropped> {
     let seq = parse(id)?;
     let place = place(context)?;
     let none = || Error::usage(format!("there is no entry {}", entry::id(seq)));
@@ -91,11 +102,26 @@ pub fn drop(context: &Context, id: &str) -> Result<Entry> {
         Err(why) => return drop_what_is_no_entry(&queue, &lock, seq, &why, none).map_err(io)?,
     };
     let why = may_be_dropped(&queue, &entry).map_err(io)??;
+    let dependents = queue.load().map(|loaded| dependents(&loaded, seq)).map_err(io)?;
     queue.append(&lock, &[ended(context, seq, Status::Dropped, why)]).map_err(io)?;
     (entry.status, entry.reason) = (Status::Dropped, Some(why.into()));
     queue.update(&lock, &mut entry).map_err(io)?;
     queue.unmark_if_drained(&lock).map_err(io)?;
-    Ok(entry)
+    Ok(Dropped { entry, dependents })
+}
+
+/// The entries that wait and need a handle of `seq`'s, or of one that does.
+fn dependents(loaded: &Loaded, seq: u32) -> Vec<String> {
+    let (mut lost, mut ids) = (BTreeSet::from([seq]), Vec::new());
+    // A handle can be named only once its create is queued: one pass in order finds them all.
+    for entry in loaded.pending() {
+        let needs = reread(&entry.argv).map(|(queued, _)| queued.needs).unwrap_or_default();
+        if needs.iter().any(|need| lost.contains(need)) {
+            lost.insert(entry.seq);
+            ids.push(entry.id.clone());
+        }
+    }
+    ids
 }
 
 /// An orphan or a strange file: what lies there is removed, its number stays spent.
@@ -105,7 +131,7 @@ fn drop_what_is_no_entry(
     seq: u32,
     why: &str,
     none: impl Fn() -> Error,
-) -> std::io::Result<Result<Entry>> {
+) -> std::io::Result<Result<Dropped>> {
     let loaded = queue.load()?;
     if !loaded.orphans.contains(&seq) && !loaded.found.iter().any(|found| found.seq == seq) {
         return Ok(Err(none()));
@@ -142,13 +168,22 @@ pub(crate) fn ended(context: &Context, seq: u32, status: Status, why: &str) -> L
     Line { at_ms: context.clock.now_ms(), seq, step: None, event: Event::Ended(status, why.to_string()) }
 }
 
-/// Removes every entry, and says how many. Numbers and handles that landed are kept.
+/// What was removed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// How many entries, delivered ones among them.
+    pub removed: usize,
+    /// The writes among them that were never delivered, and nobody had dropped.
+    pub undelivered: Vec<String>,
+}
+
+/// Removes every entry, and says which. Numbers and handles that landed are kept.
 ///
 /// # Errors
 /// `EFORGE_BUSY` while a replay runs.
-pub fn clear(context: &Context) -> Result<usize> {
+pub fn clear(context: &Context) -> Result<Cleared> {
     let place = place(context)?;
-    let Some(queue) = open(&place)? else { return Ok(0) };
+    let Some(queue) = open(&place)? else { return Ok(Cleared::default()) };
     let io = |e| failed("clear the queue", &place, e);
     let _replaying = queue.try_replay_lock().map_err(io)?.map_err(|pid| Error::busy(busy_text(pid)))?;
     let lock = queue.lock().map_err(io)?;
@@ -161,5 +196,10 @@ pub fn clear(context: &Context) -> Result<usize> {
         queue.take_away(&lock, seq, loaded.highest).map_err(io)?;
     }
     queue.unmark_if_drained(&lock).map_err(io)?;
-    Ok(loaded.found.len())
+    let is_lost = |found: &&Found| {
+        let status = found.entry().map(|entry| entry.status);
+        status.is_none_or(|status| status == Status::Pending || status.needs_a_person())
+    };
+    let undelivered = loaded.found.iter().filter(is_lost).map(|found| entry::id(found.seq)).collect();
+    Ok(Cleared { removed: loaded.found.len(), undelivered })
 }

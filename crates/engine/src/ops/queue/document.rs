@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{View, summary};
+use super::{Dropped, View, summary};
 use crate::decide::entry::{self, Entry, Status};
 use crate::decide::write::WriteKind;
 
@@ -161,8 +161,9 @@ fn last_replay(view: &View) -> Option<LastReplay> {
         let (outcome, reason) = match &line.event {
             Event::Delivered(_) | Event::Found(_) | Event::Ended(Status::Delivered, _) => ("delivered", ""),
             Event::Failed(_, why) => ("failed", why.as_str()),
+            // A drop and a clear are nobody's replay.
+            Event::Attempt | Event::Ended(Status::Dropped, _) => return None,
             Event::Ended(status, why) => (status.as_str(), why.as_str()),
-            Event::Attempt => return None,
         };
         let id = entry::id(line.seq);
         Some(LastReplay { at: line.at_ms / 1_000, id, outcome, reason: reason.to_string() })
@@ -184,6 +185,13 @@ pub fn exit_code(view: &View) -> u8 {
     let waits = view.loaded.pending().next().is_some();
     let stuck = Status::ALL.into_iter().any(|status| status.needs_a_person() && view.count(status) > 0);
     if waits || stuck { 3 } else { 0 }
+}
+
+/// An entry that was set aside, and what waits for it.
+pub fn dropped_json(dropped: &Dropped) -> Value {
+    let mut document = entry_json(&dropped.entry);
+    document["dependents"] = json!(dropped.dependents);
+    document
 }
 
 /// An entry as JS callers see it: its file, and what it does in words.

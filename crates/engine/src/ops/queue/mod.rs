@@ -8,8 +8,10 @@ mod view;
 
 pub use admit::{Body, Ready, admit, body_source};
 pub(super) use change::ended;
-pub use change::{TakenBack, clear, drop, take_back};
-pub use document::{LastReplay, Overview, Problem, entry_json, exit_code, overview, status_json};
+pub use change::{Cleared, Dropped, TakenBack, clear, drop, take_back};
+pub use document::{
+    LastReplay, Overview, Problem, dropped_json, entry_json, exit_code, overview, status_json,
+};
 pub use handles::{Resolved, any_handle, resolve_words};
 pub use view::{View, view};
 
