@@ -397,6 +397,10 @@ fn forge_cache_shows_what_is_stored_and_drops_it() {
     let cleared: Value = serde_json::from_str(&cache(&["clear", "--json"]).out()).unwrap();
     assert_eq!(cleared["entries"], 1);
     assert_eq!(cache(&["clear"]).out(), "forge: dropped 0 cached answer(s), 0 bytes\n");
+    fs::create_dir(sandbox.path("elsewhere")).unwrap();
+    let outside = sandbox.forge(&["cache", "clear"]).cwd(sandbox.path("elsewhere")).run();
+    assert_eq!((outside.exit, outside.out()), (Exit::Code(2), String::new()));
+    assert!(outside.err().contains("there is no cache outside a git checkout"), "{}", outside.err());
     sandbox.script(DOWN);
     assert_eq!(seen(&gh(&sandbox, &LIST).run()), failure());
     assert_eq!(cache(&["nonsense"]).exit, Exit::Code(2));

@@ -38,7 +38,7 @@ pub fn cache_status(call: Call) -> Result<String> {
 /// Drops every answer of this project.
 #[napi(catch_unwind)]
 pub fn cache_clear(call: Call) -> Result<CacheCleared> {
-    let (entries, bytes) = cache::clear(&call.into()).map_err(thrown)?;
+    let (entries, bytes) = cache::clear(&call.into()).map_err(thrown)?.unwrap_or_default();
     Ok(CacheCleared { entries: entries as f64, bytes: bytes as f64 })
 }
 

@@ -1,5 +1,6 @@
 //! `forge cache`.
 
+use engine::error::Error;
 use engine::ops::Context;
 use engine::ops::cache::{self, Status};
 
@@ -23,7 +24,8 @@ fn status(context: &Context, args: &Json, output: &mut Output) -> Ended {
 }
 
 fn clear(context: &Context, args: &Json, output: &mut Output) -> Ended {
-    let (entries, bytes) = cache::clear(context)?;
+    let (entries, bytes) =
+        cache::clear(context)?.ok_or_else(|| Error::usage("there is no cache outside a git checkout"))?;
     output.stdout = match args.json {
         true => {
             format!("{{\"schema\":\"bob-forge-cache-clear/1\",\"entries\":{entries},\"bytes\":{bytes}}}\n")

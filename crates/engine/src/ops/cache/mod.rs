@@ -290,15 +290,14 @@ pub fn store(context: &Context, args: &[OsString], answer: &[u8]) -> Result<bool
     Ok(stored == cache::Stored::Kept)
 }
 
-/// Drops every answer of this project; says how many and how many bytes. Outside a project there are none.
+/// Drops every answer of this project; says how many and how many bytes; `None` outside a project, where
+/// no cache is.
 ///
 /// # Errors
 /// `EFORGE_STATE` when the folder cannot be written.
-pub fn clear(context: &Context) -> Result<(u64, u64)> {
-    match context.cwd.as_deref().and_then(project::root) {
-        Some(root) => cache::clear(&root).map_err(|e| Error::state("clear the read cache in", &root, e)),
-        None => Ok((0, 0)),
-    }
+pub fn clear(context: &Context) -> Result<Option<(u64, u64)>> {
+    let Some(root) = context.cwd.as_deref().and_then(project::root) else { return Ok(None) };
+    cache::clear(&root).map(Some).map_err(|e| Error::state("clear the read cache in", &root, e))
 }
 
 /// A front end's clock has whole seconds; the end of the present one is not in the future.
