@@ -56,6 +56,11 @@ table() {
     for file in "$root"/scripts/forge/*.js; do
         row own "$file" "scripts/forge/${file##*/}"
     done
+    # Beside a module its types, all of them in one file, which the checkout has at its top.
+    for file in "$root"/scripts/forge/*.d.ts; do
+        case $file in */types.d.ts) file=$root/index.d.ts name=types.d.ts ;; *) name=${file##*/} ;; esac
+        row own "$file" "scripts/forge/$name"
+    done
     for file in $callers; do
         row new "$root/scripts/$file" "scripts/$file"
     done

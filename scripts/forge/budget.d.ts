@@ -1,2 +1,2 @@
-import { budget } from '../../index';
+import { budget } from './types';
 export = budget;

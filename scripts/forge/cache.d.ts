@@ -1,2 +1,2 @@
-import { cache } from '../../index';
+import { cache } from './types';
 export = cache;

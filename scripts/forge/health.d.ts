@@ -1,2 +1,2 @@
-import { health } from '../../index';
+import { health } from './types';
 export = health;

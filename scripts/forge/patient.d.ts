@@ -1,2 +1,2 @@
-import { patient } from '../../index';
+import { patient } from './types';
 export = patient;

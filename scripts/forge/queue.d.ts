@@ -1,2 +1,2 @@
-import { queue } from '../../index';
+import { queue } from './types';
 export = queue;

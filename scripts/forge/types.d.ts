@@ -1,0 +1,2 @@
+// In an installed home, index.d.ts itself stands here.
+export * from '../../index';
