@@ -1,9 +1,11 @@
 'use strict';
 // The scripts that read through the modules: what they claim in health, in an outage, under a rate limit and after it.
 const assert = require('node:assert/strict');
+const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const test = require('node:test');
+const { scene } = require('./scene.js');
 const { VERSIONS, localForge, root, target } = require('./local-forge.js');
 
 const flightplan = path.join(root, 'scripts/warp-drive/flightplan.js');
@@ -225,7 +227,7 @@ test('a brief gives no count for what it could not read, and waits out a limit',
   const run = (/** @type {string[]} */ words, /** @type {object} */ more = {}) => forge.run([process.execPath, collect, ...words], more);
   const healthy = run([]);
   assert.deepEqual([healthy.status, healthy.stderr], [0, '']);
-  assert.match(healthy.stdout, /^open in \{owner\}\/\{repo\}: 2 — #2 Two, #1 One\nasked by: 1 — monalisa\nassigned: 1 — #1 One\nreviews requested: 0\n$/);
+  assert.match(healthy.stdout, /^open in this repository: 2 — #2 Two, #1 One\nasked by: 1 — monalisa\nassigned: 1 — #1 One\nreviews requested: 0\n$/);
   await forge.control('POST', 'seed', { repo: 'acme/big', issues: range(1, 101).map((number) => ({ number })) });
   assert.match(run(['--repo', 'acme/big']).stdout, /^open in acme\/big: at least 100 — /);
   await forge.fault({ ...OUTAGE, path: '/search' });
@@ -292,6 +294,30 @@ test("bob doctor prints the quota's line", async (t) => {
   fs.symlinkSync(path.join(root, 'scripts/cli/bob'), path.join(home, 'bin/bob'));
   fs.symlinkSync(path.join(target, 'deploy/forge'), path.join(home, 'scripts/cli/forge'));
   assert.equal(forge.run([path.join(home, 'bin/bob'), 'doctor']).stdout, 'INFO forge quota: not read yet; no rate-limited answer this week\n');
+});
+
+test('bob says what it knows when it is asked, and only then is that no error', (t) => {
+  const { options } = scene(t);
+  const bob = (/** @type {string[]} */ ...words) => spawnSync(path.join(root, 'scripts/cli/bob'), words, { env: options.env, encoding: 'utf8' });
+  for (const words of [['--help'], ['-h'], ['help']]) {
+    const { status, stdout, stderr } = bob(...words);
+    assert.deepEqual([status, stderr, stdout.startsWith('usage: bob forge ')], [0, '', true], words.join());
+  }
+  for (const words of [[], ['nosuch']]) {
+    const { status, stdout, stderr } = bob(...words);
+    assert.deepEqual([status, stdout, stderr.includes('bob forge')], [2, '', true], words.join());
+  }
+});
+
+test('a plan that is no file says so in one line', (t) => {
+  const { at, options } = scene(t);
+  fs.mkdirSync(at('project/folder'));
+  for (const [plan, why] of [['nosuch.md', 'there is no such file'], ['folder', 'EISDIR']]) {
+    const env = { ...options.env, FORGE_HEALTH_ADDON: process.env.FORGE_HEALTH_ADDON };
+    const ran = spawnSync(process.execPath, [flightplan, 'status', plan], { env, cwd: options.cwd, encoding: 'utf8' });
+    assert.deepEqual([ran.status, ran.stdout], [1, '']);
+    assert.match(ran.stderr, new RegExp(`^flightplan: the plan ${plan} cannot be read: ${why}.*; name the number of an issue, or a Markdown file\\n$`));
+  }
 });
 
 test('the figures of the README: calls before and after, as measure counts them', async (t) => {

@@ -33,12 +33,15 @@ function optionsOf(words) {
   return options;
 }
 
-/** The registered repositories; gh fills `{owner}/{repo}` in for the checkout's own. */
+/** What gh takes for the checkout's own repository. */
+const HERE = '{owner}/{repo}';
+
+/** The registered repositories, or the checkout's own. */
 function registered() {
   const file = path.join(process.env.BOB_HOME || path.join(os.homedir(), '.claude'), 'repos');
   const lines = fs.existsSync(file) ? fs.readFileSync(file, 'utf8').split('\n').map((line) => line.trim()) : [];
   const repos = lines.filter((line) => line && !line.startsWith('#'));
-  return repos.length ? repos : ['{owner}/{repo}'];
+  return repos.length ? repos : [HERE];
 }
 
 /**
@@ -76,7 +79,7 @@ async function main(words) {
   const { timeout, json } = options;
   const parts = [];
   for (const repo of options.repos.length ? options.repos : registered()) {
-    parts.push(await part(`open in ${repo}`, ['api', `repos/${repo}/issues?state=open&per_page=${PAGE}`], timeout, issues));
+    parts.push(await part(`open in ${repo === HERE ? 'this repository' : repo}`, ['api', `repos/${repo}/issues?state=open&per_page=${PAGE}`], timeout, issues));
   }
   parts.push(await part('asked by', ['api', 'graphql', '-f', 'query=query{viewer{login}}'], timeout, (answer) => [answer.data.viewer.login]));
   parts.push(await part('assigned', ['search', 'issues', '--assignee', '@me', '--state', 'open', '--limit', `${PAGE}`, '--json', SEARCH], timeout, (list) => list));

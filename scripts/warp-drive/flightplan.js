@@ -20,11 +20,22 @@ const store = issueStore(['title', 'state', 'body', 'labels']);
 
 /** The plan's title and its items' numbers. @param {string} plan */
 function planOf(plan) {
-  if (!/^#?\d+$/.test(plan)) return { title: plan, live: true, numbers: numbersIn(fs.readFileSync(plan, 'utf8')) };
+  if (!/^#?\d+$/.test(plan)) return { title: plan, live: true, numbers: numbersIn(textOf(plan)) };
   const number = Number(plan.replace('#', ''));
   const { issue, missing, live } = store.one(number);
   if (issue) return { title: `#${number} ${issue.title}`, live, numbers: numbersIn(issue.body) };
   throw new Error(missing ? `there is no issue #${number}` : `the plan #${number} could not be read (${reason()})`);
+}
+
+/** @param {string} file */
+function textOf(file) {
+  try {
+    return fs.readFileSync(file, 'utf8');
+  } catch (error) {
+    const { code, message } = /** @type {NodeJS.ErrnoException} */ (error);
+    const why = code === 'ENOENT' ? 'there is no such file' : message;
+    throw new Error(`the plan ${file} cannot be read: ${why}; name the number of an issue, or a Markdown file`);
+  }
 }
 
 /** @param {string} text */
