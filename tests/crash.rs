@@ -313,6 +313,7 @@ fn what_a_killed_replay_has_delivered_is_not_said_to_be_dropped() {
             run.err(),
             shown.out()
         );
+        assert!(!run.out().contains("it is not delivered"), "{step}: {}", run.out());
         scene.queue(&["replay", "--apply"]);
         assert_eq!(scene.comments(1).len() - start, then, "{step}");
     }

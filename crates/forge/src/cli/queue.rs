@@ -179,8 +179,11 @@ fn drop(context: &Context, args: &QueueOne, output: &mut Output) -> Ended {
 }
 
 fn dropped_text(Dropped { entry, dependents }: &Dropped) -> String {
-    let mut out =
-        format!("forge queue: {} dropped ({}); it is not delivered\n", entry.id, line(&summary(entry)));
+    // The reason tells of an attempt that may have got through: then nobody can say that it is not there.
+    let reason = entry.reason.as_deref().unwrap_or_default();
+    let what_then = reason.split_once("; ").map_or("it is not delivered", |(_, doubt)| doubt);
+    let (id, what) = (&entry.id, line(&summary(entry)));
+    let mut out = format!("forge queue: {id} dropped ({what}); {}\n", line(what_then));
     if let Some(handle) = entry.handle.as_ref().filter(|_| !dependents.is_empty()) {
         let (ids, handle) = (dependents.join(", "), line(handle));
         let _ = writeln!(out, "waiting for {handle}, and not delivered either (replay skips them): {ids}");
