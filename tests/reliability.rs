@@ -47,6 +47,8 @@ mod stores;
 #[path = "reliability/streams.rs"]
 mod streams;
 mod support;
+#[path = "reliability/swapper.rs"]
+mod swapper;
 #[path = "reliability/swaps.rs"]
 mod swaps;
 #[path = "reliability/syncs.rs"]
