@@ -45,11 +45,12 @@ pub fn live(stage: &Stage, caller: u64, mut dice: Dice) {
             0 => None,
             _ => own.get(dice.below(own.len().max(1) as u64) as usize),
         };
-        match dice.below(10) {
+        match dice.below(11) {
             0..=2 => read(stage, &mut dice, target),
             3 | 4 => own.extend(create(stage, &mut dice, &key)),
             5..=7 => comment(stage, &mut dice, &key, target),
             8 => label(stage, &mut dice, target),
+            9 => rename(stage, &mut dice, &key, target),
             _ => close(stage, &mut dice, target),
         }
         pause(stage, dice.below(300));
@@ -130,19 +131,28 @@ fn label(stage: &Stage, dice: &mut Dice, own: Option<&Own>) {
     write(stage, dice, &words, "", What::Label { on: own.key.clone(), label: label.clone() });
 }
 
+fn rename(stage: &Stage, dice: &mut Dice, key: &str, own: Option<&Own>) {
+    let Some(own) = own else { return };
+    let title = format!("renamed by {key}");
+    let words = ["issue", "edit", &own.name, "--title", &title];
+    write(stage, dice, &words, "", What::Title { on: own.key.clone(), title: title.clone() });
+}
+
 fn close(stage: &Stage, dice: &mut Dice, own: Option<&Own>) {
     let Some(own) = own else { return };
     write(stage, dice, &["issue", "close", &own.name], "", What::Close { on: own.key.clone() });
 }
 
 fn read(stage: &Stage, dice: &mut Dice, own: Option<&Own>) {
-    let (name, _) = aim(dice, own);
+    let (name, on) = aim(dice, own);
+    let started = stage.began.elapsed();
     let words: Vec<&str> = match dice.below(2) {
         0 => vec!["issue", "list", "--limit", "200", "--json", "number,title"],
         _ => vec!["issue", "view", &name, "--json", "title,body,state"],
     };
     let (run, is_merged) = typed(stage, dice, &words, "");
-    stage.model.lock().unwrap().read(&words.join(" "), &run, is_merged);
+    let about = (words[1] == "view").then_some((on.as_str(), started));
+    stage.model.lock().unwrap().read(&words.join(" "), about, &run, is_merged);
 }
 
 /// Somebody replays by hand now and then, and does not always let it finish.

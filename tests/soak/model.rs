@@ -14,6 +14,7 @@ pub enum What {
     Create { key: String },
     Comment { on: String, key: String },
     Label { on: String, label: String },
+    Title { on: String, title: String },
     Close { on: String },
 }
 
@@ -54,13 +55,15 @@ pub struct Model {
     reads: [u64; 3],
     seen: BTreeMap<String, BTreeSet<String>>,
     served: Vec<(String, String)>,
+    /// Of each answer about one issue that was given as live: which issue, when it was asked for, its state.
+    live: Vec<(String, Duration, String)>,
     verdicts: u64,
     bad: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Model {
-    /// A read is live, marked, or failed.
-    pub fn read(&mut self, words: &str, run: &Run, is_merged: bool) {
+    /// A read is live, marked, or failed. `about` is the issue it shows, and when it was asked for.
+    pub fn read(&mut self, words: &str, about: Option<(&str, Duration)>, run: &Run, is_merged: bool) {
         let text = run.out();
         let (answer, is_marked) = match text.find("[forge-cache]") {
             Some(at) if is_merged => (text[..at].to_string(), true),
@@ -75,8 +78,15 @@ impl Model {
             }
             Exit::Code(0) => {
                 self.reads[0] += 1;
-                if serde_json::from_str::<Value>(&answer).is_err() {
-                    self.note("untrue reads", format!("gh {words} succeeded with {answer:.200}"));
+                match (serde_json::from_str::<Value>(&answer), about) {
+                    (Err(_), _) => {
+                        self.note("untrue reads", format!("gh {words} succeeded with {answer:.200}"));
+                    }
+                    (Ok(shown), Some((on, started))) => {
+                        let state = shown["state"].as_str().unwrap_or_default().to_string();
+                        self.live.push((on.into(), started, state));
+                    }
+                    _ => {}
                 }
                 self.seen.entry(words.into()).or_default().insert(answer);
             }
@@ -120,6 +130,8 @@ impl Model {
         }
         self.unpromised(&issues);
         self.in_order(&issues);
+        self.titles(&issues);
+        self.live_is_live();
         for (words, answer) in std::mem::take(&mut self.served) {
             if !self.seen.get(&words).is_some_and(|seen| seen.contains(&answer)) {
                 self.note(
@@ -150,6 +162,8 @@ impl Model {
                     self.note("lost", format!("{told:?}"));
                 }
             }
+            // The last one counts, see `titles`.
+            What::Title { .. } => {}
             What::Close { on: issue } => {
                 if promised
                     && on(issue)["state"].as_str().is_none_or(|state| !state.eq_ignore_ascii_case("closed"))
@@ -218,6 +232,49 @@ impl Model {
             }
         }
         wrong.into_iter().for_each(|what| self.note("out of order", what));
+    }
+
+    /// An issue has the title that its owner was promised last, or one of those that nobody was told the end
+    /// of: a caller's killed one may land whenever it does, a failed one before the next.
+    fn titles(&mut self, issues: &[&Value]) {
+        let mut wrong = Vec::new();
+        for issue in issues {
+            let (title, body) = (issue["title"].as_str(), issue["body"].as_str().unwrap_or_default());
+            let mut may = BTreeSet::from([format!("title of {body}")]);
+            let mut killed = BTreeSet::new();
+            for told in &self.told {
+                match &told.what {
+                    What::Title { on, title } if on == body => {
+                        if told.answer.is_promise() {
+                            may.clear();
+                        }
+                        may.insert(title.clone());
+                        if told.answer == Answer::Killed {
+                            killed.insert(title.clone());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            let is_fit = title.is_some_and(|title| may.contains(title) || killed.contains(title));
+            if !is_fit && !body.starts_with("common") {
+                wrong.push(format!("{body} is called {title:?}, not one of {may:?}"));
+            }
+        }
+        wrong.into_iter().for_each(|what| self.note("lost", what));
+    }
+
+    /// What was given as live is not older than what the forge had said to be done before it was asked.
+    fn live_is_live(&mut self) {
+        let is_closed_before = |issue: &str, at: Duration| {
+            self.told.iter().any(|told| {
+                let is_its = matches!(&told.what, What::Close { on } if on == issue);
+                is_its && told.answer == Answer::Done && told.ended < at
+            })
+        };
+        let old = self.live.iter().filter(|(on, at, state)| state == "OPEN" && is_closed_before(on, *at));
+        let old: Vec<String> = old.map(|(on, at, _)| format!("{on} is shown open at {at:?}, live")).collect();
+        old.into_iter().for_each(|what| self.note("untrue reads", what));
     }
 
     fn figures(&self, seed: u64) -> Value {
