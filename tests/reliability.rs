@@ -36,6 +36,8 @@ mod numberings;
 mod orders;
 #[path = "reliability/orders_queue.rs"]
 mod orders_queue;
+#[path = "reliability/power.rs"]
+mod power;
 #[path = "reliability/queued.rs"]
 mod queued;
 #[path = "reliability/replay.rs"]
@@ -51,8 +53,6 @@ mod support;
 mod swapper;
 #[path = "reliability/swaps.rs"]
 mod swaps;
-#[path = "reliability/syncs.rs"]
-mod syncs;
 #[path = "reliability/tally.rs"]
 mod tally;
 #[path = "reliability/workers.rs"]
@@ -96,7 +96,17 @@ const TESTS: &[Test] = &[
     Test { id: "budget refresh, every system call", guard: "aside", run: stores::refresh },
     Test { id: "replay, every system call", guard: "attempt,aside", run: replay::every_call },
     Test { id: "replay, answers lost on the way", guard: "attempt", run: replay::lost_answers },
-    Test { id: "power cuts, by the order of syncs", guard: "sync", run: syncs::order },
+    Test { id: "power cuts, the first enqueue", guard: "sync", run: power::first_enqueue },
+    Test { id: "power cuts, an enqueue behind two", guard: "sync", run: power::enqueue },
+    Test { id: "power cuts, a replay of two", guard: "sync", run: power::replay },
+    Test { id: "power cuts, a replay whose answer is lost", guard: "sync", run: power::answer_lost },
+    Test { id: "power cuts, a replay that fails", guard: "sync", run: power::failing },
+    Test { id: "power cuts, the log compacted", guard: "sync", run: power::compaction },
+    Test { id: "power cuts, drop", guard: "sync", run: power::drop },
+    Test { id: "power cuts, clear", guard: "sync", run: power::clear },
+    Test { id: "power cuts, taken back and sent", guard: "sync", run: power::taken_back },
+    Test { id: "power cuts, after a killed first enqueue", guard: "sync", run: power::enqueue_killed },
+    Test { id: "power cuts, after a killed replay", guard: "sync", run: power::replay_killed },
     Test { id: "ring, six writers killed, trims", guard: "lock", run: locks::ring_writers },
     Test { id: "stale lease, 8 waiters", guard: "token", run: leases::stale_lease_8 },
     Test { id: "stale lease, 16 waiters", guard: "token", run: leases::stale_lease_16 },

@@ -16,8 +16,8 @@ use crate::support::spawn::Exit;
 use crate::support::streams::Stdin;
 
 /// Posts comments into a folder, and shows them as GitHub's list does. `modes` has one letter for each attempt
-/// to post: `d` down, `l` the comment lands and the answer is lost; past its end all is well.
-const POSTING_GH: &str = r#"
+/// to post: `n` nobody is reached, `d` down, `r` refused, `l` the comment lands and the answer is lost; past its end all is well.
+pub const POSTING_GH: &str = r#"
 PATH=/usr/bin:/bin
 d=$(dirname "$0")/forge
 head() { printf 'HTTP/2.0 200 OK\nDate: %s\n\n' "$(LC_ALL=C date -u '+%a, %d %b %Y %H:%M:%S GMT')"; }
@@ -26,6 +26,8 @@ case "$*" in
     cat > "$d/in"
     echo x >> "$d/attempts"
     mode=$(cut -c"$(wc -l < "$d/attempts")" "$d/modes" 2>/dev/null)
+    [ "$mode" = n ] && { echo 'error connecting to api.github.com' >&2; exit 1; }
+    [ "$mode" = r ] && { echo 'GraphQL: Body is too long (addComment)' >&2; exit 1; }
     [ "$mode" = d ] && { echo 'HTTP 503: Service Unavailable' >&2; exit 1; }
     n=$(ls "$d/posted" | wc -l)
     printf '{"html_url":"https://github.com/acme/widget/issues/5#issuecomment-%s","user":{"login":"me"},"created_at":"%s","body":"%s"}' \
@@ -39,7 +41,7 @@ case "$*" in
 esac
 "#;
 
-const COMMENT: [&str; 5] = ["issue", "comment", "5", "--body-file", "-"];
+pub const COMMENT: [&str; 5] = ["issue", "comment", "5", "--body-file", "-"];
 
 /// A checkout where these comments wait.
 pub fn waiting(bodies: &[&str], without: &'static str) -> Scene {
@@ -63,7 +65,7 @@ pub fn take_posts(scene: &Scene) {
     forget(scene);
 }
 
-fn gh<'s>(scene: &'s Scene, args: &[&str]) -> Call<'s> {
+pub fn gh<'s>(scene: &'s Scene, args: &[&str]) -> Call<'s> {
     settle(&scene.sandbox, scene.sandbox.gh(args))
 }
 
@@ -72,7 +74,7 @@ fn replay(scene: &Scene) -> Run {
 }
 
 /// Empties the forge.
-fn forget(scene: &Scene) {
+pub fn forget(scene: &Scene) {
     let folder = scene.sandbox.path("real/forge");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(folder.join("posted")).unwrap();
@@ -102,7 +104,7 @@ fn until_done(scene: &Scene) -> Run {
     replay(scene)
 }
 
-fn judge(scene: &Scene, bodies: &[&str], what: &str, tally: &mut Tally) {
+pub fn judge(scene: &Scene, bodies: &[&str], what: &str, tally: &mut Tally) {
     let last = until_done(scene);
     tally.expect(last.exit == Exit::Code(0), Bad::Wrong, || {
         format!("{:?} {} {}: {what}", last.exit, last.out(), last.err())

@@ -18,6 +18,8 @@ pub struct Tally {
     pub faults: u64,
     /// Orders of steps that were taken.
     pub interleavings: u64,
+    /// States after a power cut.
+    pub cuts: u64,
     pub lost: u64,
     pub doubled: u64,
     pub half: u64,
@@ -44,7 +46,7 @@ pub enum Bad {
 impl Tally {
     pub fn new(seed: u64, without: &'static str) -> Tally {
         let notes = BTreeSet::new();
-        let (runs, kills, faults, interleavings) = (0, 0, 0, 0);
+        let (runs, kills, faults, interleavings, cuts) = (0, 0, 0, 0, 0);
         let (lost, doubled, half, two_holders, wrong) = (0, 0, 0, 0, 0);
         Tally {
             seed,
@@ -53,6 +55,7 @@ impl Tally {
             kills,
             faults,
             interleavings,
+            cuts,
             lost,
             doubled,
             half,
@@ -132,11 +135,14 @@ pub struct Row {
 
 impl Row {
     pub fn new(id: &str, tally: &Tally, control: &Tally, took: Duration) -> Row {
-        let Tally { runs, kills, faults, interleavings, lost, doubled, half, two_holders, wrong, .. } = tally;
+        let Tally {
+            runs, kills, faults, interleavings, cuts, lost, doubled, half, two_holders, wrong, ..
+        } = tally;
         let value = match &tally.why_not {
             Some(why) => json!({"id": id, "not_run": why, "commit": commit()}),
             None => json!({
-                "id": id, "runs": runs, "kills": kills, "faults": faults, "interleavings": interleavings, "lost": lost, "doubled": doubled,
+                "id": id, "runs": runs, "kills": kills, "faults": faults, "interleavings": interleavings, "cuts": cuts,
+                "lost": lost, "doubled": doubled,
                 "half": half, "two_holders": two_holders, "wrong": wrong, "seconds": took.as_secs(),
                 "control": control.without, "control_bad": control.found(), "seed": tally.seed, "commit": commit(),
                 "broken_by": if tally.is_by_steps { "named steps of a build for tests" } else { "the system" },
@@ -161,7 +167,7 @@ impl Row {
         if let Some(why) = &self.why_not {
             return format!("{id:<42} not run: {why}");
         }
-        let columns = ["runs", "kills", "faults", "lost", "doubled", "half", "two_holders", "wrong"];
+        let columns = ["runs", "kills", "faults", "cuts", "lost", "doubled", "half", "two_holders", "wrong"];
         let mut line = format!("{id:<42}");
         for name in columns {
             let _ = write!(line, " {:>7}", self.number(name));
@@ -181,17 +187,29 @@ pub fn table(rows: &[Row]) -> String {
     let sum = |name: &str| ran.iter().map(|row| row.number(name)).sum::<u64>();
     let red = ran.iter().filter(|row| row.number("control_bad") > 0).count();
     let mut text = format!(
-        "\n{:<42} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}\n",
-        "test", "runs", "kills", "faults", "lost", "doubled", "half", "two h.", "wrong", "control", "time"
+        "\n{:<42} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7}\n",
+        "test",
+        "runs",
+        "kills",
+        "faults",
+        "cuts",
+        "lost",
+        "doubled",
+        "half",
+        "two h.",
+        "wrong",
+        "control",
+        "time"
     );
     rows.iter().for_each(|row| text += &format!("{}\n", row.line()));
     let not_run = rows.len() - ran.len();
     text + &format!(
-        "\nkills survived {} · faults {} · interleavings {} · runs {} · lost {} · doubled {} · half {} · two holders {} · otherwise wrong {} · \
+        "\nkills survived {} · faults {} · interleavings {} · power cuts {} · runs {} · lost {} · doubled {} · half {} · two holders {} · otherwise wrong {} · \
          control arms red {red}/{} · not run {not_run} · commit {}",
         sum("kills"),
         sum("faults"),
         sum("interleavings"),
+        sum("cuts"),
         sum("runs"),
         sum("lost"),
         sum("doubled"),

@@ -35,14 +35,15 @@ pub fn marked(state: &Path) -> Vec<PathBuf> {
     lines(&marks).map(|line| PathBuf::from(std::ffi::OsStr::from_bytes(line))).collect()
 }
 
-/// Marks a project.
-pub fn mark(state: &Path, project: &Path) -> io::Result<()> {
+/// Marks a project. A mark that is found counts as synced where `is_relied_on`: an entry waits under it.
+/// Otherwise its maker may have been killed before it was.
+pub fn mark(state: &Path, project: &Path, is_relied_on: bool) -> io::Result<()> {
     let path = project.as_os_str().as_bytes();
     if path.contains(&b'\n') {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the project's path holds a line break"));
     }
     if is_marked(state, project) {
-        return Ok(());
+        return if is_relied_on { Ok(()) } else { Folder::root(state)?.sync() };
     }
     private::ensure_folder(state)?;
     let _lock = lock(state)?;
@@ -111,9 +112,9 @@ mod tests {
         let (a, b) = (Path::new("/p/a"), Path::new("/p/b"));
         assert!(!any(&state) && !is_marked(&state, a));
         for _ in 0..2 {
-            mark(&state, a).unwrap();
+            mark(&state, a, false).unwrap();
         }
-        mark(&state, b).unwrap();
+        mark(&state, b, false).unwrap();
         assert_eq!(marked(&state), [a, b]);
         assert!(is_marked(&state, b) && !is_marked(&state, Path::new("/p")));
         unmark(&state, a).unwrap();
@@ -121,6 +122,6 @@ mod tests {
         unmark(&state, b).unwrap();
         assert!(!any(&state) && !state.join(FILE).exists());
         unmark(&state, b).unwrap();
-        assert!(mark(&state, Path::new("/p/a\nb")).is_err());
+        assert!(mark(&state, Path::new("/p/a\nb"), false).is_err());
     }
 }

@@ -78,23 +78,21 @@ impl Folder {
         }
     }
 
-    /// Opens a folder inside this one, making it (mode 700) where it is missing. Says whether it was
-    /// made; then its name is already synced.
-    pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<(Folder, bool)> {
+    /// Opens a folder inside this one, making it (mode 700) where it is missing. Its name is not synced.
+    pub fn make(&self, name: impl AsRef<OsStr>) -> io::Result<Folder> {
         match self.sub(&name) {
-            Ok(folder) => Ok((folder, false)),
+            Ok(folder) => Ok(folder),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {
                 step("folder: make")?;
                 match sys::mkdirat(&self.fd, name.as_ref(), FOLDER) {
                     Ok(()) => {}
-                    Err(rustix::io::Errno::EXIST) => return Ok((self.sub(name)?, false)),
+                    Err(rustix::io::Errno::EXIST) => return self.sub(name),
                     Err(e) => return Err(e.into()),
                 }
                 let folder = self.sub(name)?;
                 // The umask may have taken more away than we want to be without.
                 sys::fchmod(&folder.fd, FOLDER)?;
-                self.sync()?;
-                Ok((folder, true))
+                Ok(folder)
             }
             Err(e) => Err(e),
         }
@@ -155,9 +153,9 @@ impl Folder {
     /// # Errors
     /// A symlink, a file or another user's folder stands in the place of one of them.
     pub fn prepare(root: &Path, store: &str) -> io::Result<Folder> {
-        let forge = Folder::root(root)?.make(".claude")?.0.make("forge")?.0.if_ours()?;
+        let forge = Folder::root(root)?.make(".claude")?.make("forge")?.if_ours()?;
         forge.close_to_others()?;
-        let folder = forge.make(store)?.0.if_ours()?;
+        let folder = forge.make(store)?.if_ours()?;
         folder.close_to_others()?;
         Ok(folder)
     }
@@ -168,6 +166,15 @@ impl Folder {
     /// It is missing, or as in [`Folder::prepare`].
     pub fn existing(root: &Path, store: &str) -> io::Result<Folder> {
         Folder::root(root)?.sub(".claude")?.sub("forge")?.sub(store)?.if_ours()
+    }
+
+    /// Makes the names that lead to `<root>/.claude/forge/…` survive a power cut.
+    pub fn sync_names(root: &Path) -> io::Result<()> {
+        let root = Folder::root(root)?;
+        let claude = root.sub(".claude")?;
+        root.sync()?;
+        claude.sync()?;
+        claude.sub("forge")?.sync()
     }
 
     fn if_ours(self) -> io::Result<Folder> {
@@ -447,7 +454,7 @@ mod tests {
         symlink(elsewhere.path(), home.path().join("queue")).unwrap();
         assert!(folder.make("queue").is_err() && folder.sub("queue").is_err());
         folder.remove_folder("queue").unwrap();
-        assert!(elsewhere.path().exists() && folder.make("queue").unwrap().1);
+        assert!(elsewhere.path().exists() && folder.make("queue").is_ok());
     }
 
     #[test]

@@ -13,7 +13,7 @@
 //! | `hold.env` | `key=value` | whoever met a rate limit, or waits | `hold.lock` | written aside and renamed |
 //! | `budget.log`, `quota.log`, `ratelimit.log` | TSV | the gate, the refresh, every shim | `NAME.log.lock` | as `observations.log` |
 //! | `queue-dirty` | one project's real path a line | whoever queues, and the replay that drains | `queue-dirty.lock` | written aside, synced, renamed; made before the entry, so that none is without it |
-//! | `queue.key` | 32 random bytes | the first who queues | none | linked into place, which never replaces one |
+//! | `queue.key` | 32 random bytes | the first who queues | none | synced, with the names of the folders above it, and then linked into place, which never replaces one |
 //! | `measure.PID.N/` | the shim, and a record of one line a call | `forge budget measure`, the recorder | none | one `write` a line; a folder left behind is not used again |
 //!
 //! | file in `<project>/.claude/forge/cache` | format | written by | lock | why `kill -9` is safe |

@@ -35,6 +35,27 @@ pub fn ensure_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes the name of `folder` survive a power cut, and the names of the folders that lead to it, as far as this
+/// user can have made them.
+///
+/// # Errors
+/// A folder of this user cannot be synced.
+pub fn sync_names_above(folder: &Path) -> io::Result<()> {
+    if Guard::Sync.is_off() {
+        return Ok(());
+    }
+    let user = rustix::process::geteuid().as_raw();
+    for above in fs::canonicalize(folder)?.ancestors().skip(1) {
+        let synced = File::open(above).and_then(|above| above.sync_all());
+        if fs::metadata(above)?.uid() != user {
+            // Somebody else's (`/tmp`): what is above it was there before us.
+            break;
+        }
+        synced?;
+    }
+    Ok(())
+}
+
 /// Opens a file of ours with `options`: no symlink, a regular file (a FIFO put in its place blocks
 /// nobody), mode 600 from its first moment and closed when it was found more open.
 pub fn open(options: &mut OpenOptions, path: &Path) -> io::Result<File> {

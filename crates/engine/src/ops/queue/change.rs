@@ -192,9 +192,9 @@ pub fn clear(context: &Context) -> Result<Cleared> {
     if !lines.is_empty() {
         queue.append(&lock, &lines).map_err(io)?;
     }
-    for seq in loaded.found.iter().map(|found| found.seq).chain(loaded.orphans.iter().copied()) {
-        queue.take_away(&lock, seq, loaded.highest).map_err(io)?;
-    }
+    let all: Vec<u32> =
+        loaded.found.iter().map(|found| found.seq).chain(loaded.orphans.iter().copied()).collect();
+    queue.take_away(&lock, &all, loaded.highest).map_err(io)?;
     queue.unmark_if_drained(&lock).map_err(io)?;
     let is_lost = |found: &&Found| {
         let status = found.entry().map(|entry| entry.status);

@@ -57,6 +57,11 @@ pub fn replay(context: &Context, options: &Options) -> Result<Report> {
         true => Some(only_one(&queue, &place)?),
         false => None,
     };
+    if lock.is_some() {
+        // A killed replay may have renamed a file, the log among them, and not synced it: what is appended now
+        // would be lost with that name.
+        queue.sync().map_err(|e| failed("replay the queue", &place, e))?;
+    }
     let gh = find::real_gh(context.var(PATH).as_deref()).map_err(Error::no_gh)?;
     let mut run = Run::new(context, options, &place, &queue, lock.as_ref(), gh);
     match run.through(&mut report).map_err(|e| failed("replay the queue", &place, e)) {

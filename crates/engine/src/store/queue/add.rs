@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::records::{BODY, body_folder, entry_file, marker_file};
+use super::records::{BODY, Found, body_folder, entry_file, marker_file};
 use super::{Queue, digest};
 use crate::checkpoint;
 use crate::control::Guard;
@@ -11,6 +11,7 @@ use crate::decide::queued::Queued;
 use crate::decide::repo::Repo;
 use crate::decide::write::WriteKind;
 use crate::store::dirty;
+use crate::store::folder::Folder;
 use crate::store::lock::Lock;
 
 /// A write that is to be queued.
@@ -81,7 +82,12 @@ impl Queue {
         }
         // Before the entry: a mark without entries costs one look, an entry without its mark would
         // wait for a person.
-        dirty::mark(self.state(), self.root())?;
+        let others_wait = loaded.found.iter().any(Found::is_ours);
+        dirty::mark(self.state(), self.root(), others_wait)?;
+        if !others_wait {
+            // Others wait only where this was done. Whoever made the folders may have been killed right after it.
+            Folder::sync_names(self.root())?;
+        }
         checkpoint::here("after-mark");
         let seq = self.take_number(loaded.highest)?;
         checkpoint::here("after-seq");

@@ -5,7 +5,7 @@
 //! | `NNNNNN.seq` | nothing; it takes the number | created `O_EXCL`; alone it is an orphan that nobody was told of |
 //! | `NNNNNN.d/body.md` | the body | synced before the entry exists |
 //! | `NNNNNN.json` | the entry | written aside, synced, renamed, its folder synced; only then is it promised |
-//! | `replay.log` | attempts and outcomes | one synced append each, before and after a delivery |
+//! | `replay.log` | attempts and outcomes | one synced append each, before and after a delivery; a replay starts by syncing the names a killed one left |
 //! | `handles.json` | `BOB-Q3` → number | derived from the log, written aside and renamed |
 //! | `queue.lock`, `replay.lock` | who numbers and changes; who delivers | kernel locks, never unlinked |
 //!
@@ -72,7 +72,7 @@ fn ignore_by_git(root: &Path) {
     if let Ok(forge) = forge
         && forge.stat(".gitignore").is_none()
     {
-        let _ = forge.write_new(".gitignore", b"*\n");
+        let _ = forge.replace(".gitignore", b"*\n");
     }
 }
 
@@ -153,6 +153,14 @@ impl Queue {
                 Ok(Err(String::from_utf8_lossy(&text).trim().parse().ok()))
             }
         }
+    }
+
+    /// Makes every change of the folder survive a power cut, also what a killed process has left unsynced.
+    ///
+    /// # Errors
+    /// The system's own.
+    pub fn sync(&self) -> io::Result<()> {
+        self.folder.sync()
     }
 
     /// Whether this machine has the key that seals entries.

@@ -165,6 +165,8 @@ impl Queue {
         self.folder.remove(&format!("{}.tmp", entry_file(seq)))?;
         self.folder.remove(&entry_file(seq))?;
         checkpoint::here("after-entry-removed");
+        // For good, or a power cut brings it back: whole, to be delivered after all, or without its body.
+        self.folder.sync()?;
         self.folder.remove_folder(&body_folder(seq))
     }
 
@@ -183,23 +185,31 @@ impl Queue {
             .filter(|found| found.entry().is_some_and(|entry| entry.status == Status::Delivered))
             .map(|found| found.seq)
             .collect();
-        for seq in &delivered[..delivered.len().saturating_sub(DELIVERED_KEPT)] {
-            self.take_away(lock, *seq, loaded.highest)?;
-        }
-        Ok(())
+        self.take_away(lock, &delivered[..delivered.len().saturating_sub(DELIVERED_KEPT)], loaded.highest)
     }
 
-    /// Removes an entry with everything of it; of the highest, the marker stays.
-    pub fn take_away(&self, lock: &Lock, seq: u32, highest: u32) -> io::Result<()> {
-        let stays = seq == highest && !Guard::Number.is_off();
-        if stays {
-            self.folder.replace(&marker_file(seq), SPENT)?;
+    /// Removes entries with everything of them, for good; of the highest, the marker stays.
+    pub fn take_away(&self, _lock: &Lock, seqs: &[u32], highest: u32) -> io::Result<()> {
+        if seqs.is_empty() {
+            return Ok(());
         }
-        self.forget(lock, seq)?;
-        if !stays {
-            self.folder.remove(&marker_file(seq))?;
+        let stays = |seq: u32| seq == highest && !Guard::Number.is_off();
+        if seqs.iter().any(|seq| stays(*seq)) {
+            self.folder.replace(&marker_file(highest), SPENT)?;
         }
-        Ok(())
+        for seq in seqs {
+            self.folder.remove(&format!("{}.tmp", entry_file(*seq)))?;
+            self.folder.remove(&entry_file(*seq))?;
+        }
+        // Before the bodies: a power cut brings back none of them, and none without its body.
+        self.folder.sync()?;
+        for seq in seqs {
+            self.folder.remove_folder(&body_folder(*seq))?;
+            if !stays(*seq) {
+                self.folder.remove(&marker_file(*seq))?;
+            }
+        }
+        self.folder.sync()
     }
 
     /// Takes the project's mark away when nothing of its queue waits any more.
