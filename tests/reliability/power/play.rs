@@ -10,7 +10,7 @@ use super::Operation;
 use super::disk::{Disk, Node, Tree};
 use super::judge::{Judge, Moment};
 use super::trace::Step;
-use crate::replay::forget;
+use crate::replay::{forget, posted};
 use crate::scene::Scene;
 use crate::support::dice::Dice;
 use crate::tally::{Bad, Tally};
@@ -85,6 +85,8 @@ struct Play<'a> {
     is_due: bool,
     sent: usize,
     changes: usize,
+    /// How many states after the last promise the programs judge, at most.
+    most: usize,
 }
 
 impl<'a> Play<'a> {
@@ -101,6 +103,7 @@ impl<'a> Play<'a> {
             is_due: false,
             sent: 0,
             changes: 0,
+            most: 40,
         }
     }
 
@@ -169,11 +172,11 @@ impl<'a> Play<'a> {
                 }
             }
             let is_over = !operation.tells.is_empty() && self.told.contains(operation.tells);
-            let most = if is_over { 40 } else { 1 };
+            let most = if is_over { self.most } else { 1 };
             self.deliver(&last, most, tally);
         }
         // After the last call, for good.
-        self.deliver(&last, 40, tally);
+        self.deliver(&last, self.most, tally);
         let what = || format!("{:?} was not said, only {:?}", operation.tells, self.told);
         tally.expect(self.told.contains(operation.tells), Bad::Wrong, what);
         tally.expect(self.changes > 0, Bad::Wrong, || "nothing was changed".into());
@@ -232,6 +235,8 @@ pub fn play_killed<'a>(
         let steps = first.trace(scene, Some(&format!("{name}:signal=SIGKILL:when={nth}")));
         tally.kills += 1;
         play.pass(&steps, tally);
+        // What it sent and what never got there.
+        (play.sent, play.most) = (posted(scene).len(), 8);
         let steps = then.trace(scene, None);
         tally.runs += 2;
         play.cut(then, &steps, tally);
