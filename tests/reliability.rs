@@ -53,15 +53,21 @@ mod support;
 mod swapper;
 #[path = "reliability/swaps.rs"]
 mod swaps;
+#[path = "reliability/table.rs"]
+mod table;
 #[path = "reliability/tally.rs"]
 mod tally;
 #[path = "reliability/workers.rs"]
 mod workers;
 
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Instant;
 
 use support::dice;
-use tally::{Row, Tally};
+use table::Row;
+use tally::Tally;
 
 /// One test of the plan (`id`), the guard that its control arm lives without, and what it does.
 struct Test {
@@ -126,42 +132,73 @@ const TESTS: &[Test] = &[
 ];
 
 fn main() {
-    let mut words = std::env::args();
-    if words.by_ref().nth(1).as_deref() == Some("worker") {
-        return workers::work(&words.collect::<Vec<_>>());
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some("worker") => return workers::work(&words[1..]),
+        Some("test") => return println!("{}", run(named(&words[1]), dice::seed()).text()),
+        _ => {}
     }
-    work_in_memory();
     let only = std::env::var("FORGE_ONLY").unwrap_or_default();
-    let wanted = |id: &str| only.is_empty() || only.split(';').any(|part| id.contains(part));
-    let seed = dice::seed();
-    println!("FORGE_SEED={seed}");
-    let shipped = [std::env::var_os("FORGE_TEST_GH"), std::env::var_os("FORGE_TEST_FORGE")];
-    let mut rows = Vec::new();
-    for test in TESTS.iter().filter(|test| wanted(test.id)) {
-        let row = run(test, seed, &shipped);
-        println!("{}", row.line());
-        rows.push(row);
+    let is_wanted = |test: &&Test| only.is_empty() || only.split(';').any(|part| test.id.contains(part));
+    let wanted: Vec<&Test> = TESTS.iter().filter(is_wanted).collect();
+    let (seed, started) = (dice::seed(), Instant::now());
+    println!("FORGE_SEED={seed}\n{}", table::head());
+    let rows = all(&wanted, seed);
+    println!("\n{} · {} s", table::summary(&rows), started.elapsed().as_secs());
+    // Part of a table would pass for the whole.
+    if only.is_empty() {
+        table::write(&rows);
     }
-    println!("{}", tally::table(&rows));
-    tally::write(&rows);
     std::process::exit(i32::from(!rows.iter().all(Row::is_good)));
+}
+
+fn named(id: &str) -> &'static Test {
+    TESTS.iter().find(|test| test.id == id).unwrap_or_else(|| panic!("there is no test {id:?}"))
+}
+
+/// Every test in a process of its own, as many at a time as there are processors.
+fn all(tests: &[&Test], seed: u64) -> Vec<Row> {
+    let next = AtomicUsize::new(0);
+    let rows = Mutex::new(Vec::new());
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|threads| {
+        for _ in 0..jobs {
+            threads.spawn(|| {
+                while let Some((at, test)) = tests.iter().enumerate().nth(next.fetch_add(1, SeqCst)) {
+                    let mut command = Command::new(std::env::current_exe().unwrap());
+                    command
+                        .args(["test", test.id])
+                        .env("FORGE_SEED", seed.to_string())
+                        .stderr(Stdio::inherit());
+                    if let Some(folder) = folder_in_memory() {
+                        command.env("TMPDIR", folder);
+                    }
+                    let done = command.output().unwrap();
+                    let row = Row::parse(test.id, &String::from_utf8_lossy(&done.stdout));
+                    println!("{}", row.line());
+                    rows.lock().unwrap().push((at, row));
+                }
+            });
+        }
+    });
+    let mut rows = rows.into_inner().unwrap();
+    rows.sort_by_key(|(at, _)| *at);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 /// Thousands of runs wait for the disk more than for anything else. In memory a sync returns at once, and every
 /// system call is the same. Not where programs may not be started from there.
-fn work_in_memory() {
+fn folder_in_memory() -> Option<&'static str> {
     let mounts = std::fs::read_to_string("/proc/mounts").unwrap_or_default();
     let is_fit = mounts.lines().any(|line| line.contains(" /dev/shm tmpfs rw") && !line.contains("noexec"));
-    if is_fit && std::env::var_os("TMPDIR").is_none() {
-        // SAFETY: no other thread of this process runs yet.
-        unsafe { std::env::set_var("TMPDIR", "/dev/shm") };
-    }
+    (is_fit && std::env::var_os("TMPDIR").is_none()).then_some("/dev/shm")
 }
 
-fn run(test: &Test, seed: u64, shipped: &[Option<std::ffi::OsString>; 2]) -> Row {
+fn run(test: &Test, seed: u64) -> Row {
     let started = Instant::now();
+    let shipped = [std::env::var_os("FORGE_TEST_GH"), std::env::var_os("FORGE_TEST_FORGE")];
     let for_tests = [None, None];
-    name_programs(if test.is_by_steps() { &for_tests } else { shipped });
+    name_programs(if test.is_by_steps() { &for_tests } else { &shipped });
     let mut tally = Tally::new(seed, "");
     tally.is_by_steps = test.is_by_steps();
     (test.run)(&mut tally);
