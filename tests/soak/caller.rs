@@ -176,20 +176,18 @@ pub fn ask_for_verdicts(stage: &Stage, mut dice: Dice) {
         let before = evidence(stage);
         let run = environment(stage, stage.sandbox.forge(&["health", "--no-probe", "--json"])).run();
         let state = serde_json::from_slice::<Value>(&run.stdout).unwrap_or_default()["state"].clone();
-        if before.is_some() && before == evidence(stage) {
-            stage
-                .model
-                .lock()
-                .unwrap()
-                .verdict(before.unwrap_or_default().as_slice(), state.as_str().unwrap_or("none"));
+        // The same ten lines, not only the same ten signals: between two looks many calls may end.
+        if let Some(newest) = before.filter(|before| evidence(stage).as_ref() == Some(before)) {
+            let signals: Vec<&str> = newest.iter().map(|line| line[3].as_str()).collect();
+            stage.model.lock().unwrap().verdict(&signals, state.as_str().unwrap_or("none"));
         }
     }
 }
 
-/// The ten newest signals that say something; `None` where there are fewer.
-fn evidence(stage: &Stage) -> Option<Vec<String>> {
+/// The ten newest lines that say something; `None` where there are fewer.
+fn evidence(stage: &Stage) -> Option<Vec<Vec<String>>> {
     let lines = stage.sandbox.observations();
-    let signals = lines.iter().rev().filter_map(|line| line.get(3)).filter(|signal| *signal != "other");
-    let newest: Vec<String> = signals.take(10).cloned().collect();
+    let says = |line: &&Vec<String>| line.get(3).is_some_and(|signal| signal != "other");
+    let newest: Vec<Vec<String>> = lines.iter().rev().filter(says).take(10).cloned().collect();
     (newest.len() == 10).then_some(newest)
 }

@@ -95,9 +95,9 @@ impl Model {
     }
 
     /// A verdict against the ten newest signals it was derived from.
-    pub fn verdict(&mut self, newest: &[String], state: &str) {
+    pub fn verdict(&mut self, newest: &[&str], state: &str) {
         self.verdicts += 1;
-        let answered = newest.iter().filter(|signal| matches!(signal.as_str(), "ok" | "notfound")).count();
+        let answered = newest.iter().filter(|signal| matches!(**signal, "ok" | "notfound")).count();
         let is_true = match answered {
             10 => state == "operational",
             0 => matches!(state, "unreachable" | "degraded"),
@@ -278,11 +278,13 @@ impl Model {
     }
 
     fn figures(&self, seed: u64) -> Value {
+        // Told that it is not queued, for want of room or because an earlier write is in the way.
+        let refused = self.told.iter().filter(|told| told.said.contains("NOT queued")).count();
         let answers = |answer: Answer| self.told.iter().filter(|told| told.answer == answer).count();
         let bad = |kind: &str| self.bad.get(kind).map_or(0, Vec::len);
         json!({
             "seed": seed, "writes": self.told.len(), "done": answers(Answer::Done), "queued": answers(Answer::Queued),
-            "failed": answers(Answer::Failed), "killed": answers(Answer::Killed), "outages": self.outages,
+            "failed": answers(Answer::Failed), "refused": refused, "killed": answers(Answer::Killed), "outages": self.outages,
             "replays_by_hand": self.replays, "reads_live": self.reads[0], "reads_marked": self.reads[1],
             "reads_failed": self.reads[2], "verdicts": self.verdicts, "lost": bad("lost"), "doubled": bad("doubled"),
             "unpromised": bad("unpromised"), "out_of_order": bad("out of order"), "untrue_reads": bad("untrue reads"),
