@@ -20,6 +20,7 @@ mod observed;
 mod queue;
 mod queue_hostile;
 mod queue_races;
+mod queue_standing;
 mod replay;
 mod sandbox_itself;
 mod shipped;

@@ -146,12 +146,53 @@ pub fn claimed(lines: &[Line], by_others_than: u32) -> Vec<&str> {
 
 /// The issue number that a create's handle stands for, once it has landed.
 pub fn number_of(lines: &[Line], seq: u32) -> Option<u64> {
+    url_of(lines, seq).and_then(super::entry::number_in_url)
+}
+
+/// The URL of the issue that a create has made, once it has landed.
+pub fn url_of(lines: &[Line], seq: u32) -> Option<&str> {
     lines.iter().rev().filter(|line| line.seq == seq && line.step == Some(Step::Create)).find_map(|line| {
         match &line.event {
-            Event::Delivered(url) | Event::Found(url) => super::entry::number_in_url(url),
+            Event::Delivered(url) | Event::Found(url) if super::entry::number_in_url(url).is_some() => {
+                Some(url.as_str())
+            }
             _ => None,
         }
     })
+}
+
+/// Whether a create came back clean: then it has set everything.
+pub fn is_clean(lines: &[Line], seq: u32) -> bool {
+    let of = |line: &&Line| line.seq == seq && line.step == Some(Step::Create);
+    lines.iter().filter(of).any(|line| matches!(line.event, Event::Delivered(_)))
+}
+
+/// How far an entry has got, by the log: it may know more than the entry's own record, which is written after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Nothing of it can be on the forge.
+    Untouched,
+    /// An attempt may have got through.
+    Doubtful,
+    /// Some of its steps have landed.
+    Partly,
+    /// All of it has.
+    Landed,
+}
+
+/// See [`Standing`]. `steps` are the entry's.
+pub fn standing(entry: &Entry, steps: &[Step], lines: &[Line]) -> Standing {
+    let of: Vec<History> = steps.iter().map(|step| history(entry, *step, lines)).collect();
+    let has_landed = !of.is_empty() && of.iter().all(|of| of.done.is_some());
+    if has_landed || is_clean(lines, entry.seq) {
+        Standing::Landed
+    } else if of.iter().any(|of| of.done.is_some()) {
+        Standing::Partly
+    } else if of.iter().any(|of| of.open.is_some()) {
+        Standing::Doubtful
+    } else {
+        Standing::Untouched
+    }
 }
 
 #[cfg(test)]

@@ -192,20 +192,29 @@ fn dropped_text(Dropped { entry, dependents }: &Dropped) -> String {
 }
 
 fn clear(context: &Context, as_json: bool, output: &mut Output) -> Ended {
-    let Cleared { removed, undelivered } = queue::clear(context)?;
+    let Cleared { removed, undelivered, uncertain } = queue::clear(context)?;
     if as_json {
         let schema = "bob-forge-queue-clear/1";
-        let document = json!({"schema": schema, "removed": removed, "undelivered": undelivered});
+        let document = json!({
+            "schema": schema, "removed": removed, "undelivered": undelivered, "uncertain": uncertain,
+        });
         output.stdout = format!("{document}\n");
         return Ok(0);
     }
     let entries = if removed == 1 { "1 entry".into() } else { format!("{removed} entries") };
-    let lost = match undelivered.len() {
+    let lost = match undelivered.len() - uncertain.len() {
         0 => String::new(),
         1 => "; 1 write was not delivered and will not be".into(),
         n => format!("; {n} writes were not delivered and will not be"),
     };
-    output.stdout = format!("forge queue: {entries} removed{lost}\n");
+    let doubt = match uncertain.is_empty() {
+        true => String::new(),
+        false => format!(
+            "; an attempt to send these, or a part of them, may have got through: {}",
+            uncertain.join(", ")
+        ),
+    };
+    output.stdout = format!("forge queue: {entries} removed{lost}{doubt}\n");
     Ok(0)
 }
 

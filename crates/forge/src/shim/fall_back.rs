@@ -23,13 +23,14 @@ pub struct Reading<'a> {
 impl<'a> Reading<'a> {
     /// Whether this call's answer is stored and may be replaced. With a terminal on either stream it is
     /// not: one answer is shaped for it, and on the other nobody can see what gh said.
-    pub fn new(invocation: &'a Invocation, plan: &'a Plan) -> Reading<'a> {
+    /// `argv` has every handle that has landed as its number: what is known of that issue goes by it.
+    pub fn new(invocation: &'a Invocation, plan: &'a Plan, argv: &'a [OsString]) -> Reading<'a> {
         let streams = invocation.streams;
         let both_seen = !streams.stdout_is_terminal
             && !streams.stdout_is_closed
             && matches!(streams.stderr, Stderr::Own | Stderr::SameAsStdout);
         let applies = both_seen && shielded(|| cache::applies(plan, &ENVIRONMENT)).unwrap_or(false);
-        let (args, cwd) = (invocation.args(), invocation.cwd.as_deref());
+        let (args, cwd) = (argv.get(1..).unwrap_or_default(), invocation.cwd.as_deref());
         let asked = Asked { args, plan, env: &ENVIRONMENT, cwd, started_ns: 0 };
         Reading { asked: applies.then_some(asked) }
     }

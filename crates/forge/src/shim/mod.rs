@@ -48,7 +48,7 @@ fn watch(invocation: &Invocation, gh: &Path, plan: &Plan, depth: u32) -> ! {
     let spool = Spool::take(invocation, plan);
     let Ok(signals) = Watch::install() else { give_up(&spool, invocation, gh, depth) };
     spool.queue_behind();
-    let mut reading = Reading::new(invocation, plan);
+    let mut reading = Reading::new(invocation, plan, spool.argv());
     let mut gate = Gate::new(invocation, plan, gh, &signals, &spool);
     let request = Request {
         program: gh,

@@ -12,10 +12,11 @@ use engine::decide::queued::has_several_steps;
 use engine::decide::reach::reach;
 use engine::decide::repo::Target;
 use engine::decide::signal::{Ended, Outcome, Signal};
-use engine::decide::write::{Write, WriteKind, with_body_file};
+use engine::decide::write::{Write, WriteKind, judge_words, with_body_file};
 use engine::error::Error;
 use engine::ops::Context;
 use engine::ops::cache;
+use engine::ops::place;
 use engine::ops::queue::{self, Body, Ready, Resolved, Spooled, TakenBack, any_handle, resolve_words};
 use engine::process::ambient::environment;
 use engine::process::invocation::{Invocation, read_stdin, variable};
@@ -71,11 +72,11 @@ impl Spool {
             return spool;
         }
         if names_a_handle {
-            shielded(|| spool.resolve(&context));
+            shielded(|| spool.resolve(&context, plan));
         }
         if plan.write != Write::None {
             spool.read_body(invocation);
-            spool.write = shielded(|| spool.judge(context, &plan.write));
+            spool.write = shielded(|| spool.judge(context));
         }
         spool
     }
@@ -100,9 +101,11 @@ impl Spool {
         if self.write.as_ref().is_some_and(|write| write.ready.is_ok()) { Hold::All } else { without }
     }
 
-    fn resolve(&mut self, context: &Context) {
+    fn resolve(&mut self, context: &Context, plan: &Plan) {
         let Ok(view) = queue::view(context) else { return };
-        let resolved = resolve_words(&view, &self.argv);
+        let by_words = Plan { url_repo: None, ..plan.clone() };
+        let repo = place::repo(&by_words, context, context.cwd.as_deref(), &place::known_hosts(context));
+        let resolved = resolve_words(&view, &self.argv, repo.as_ref());
         self.argv.clone_from(&resolved.args);
         self.unresolved = Some(resolved).filter(|r| !r.waiting.is_empty() || !r.lost.is_empty());
     }
@@ -123,10 +126,11 @@ impl Spool {
         }
     }
 
-    fn judge(&self, context: Context, write: &Write) -> Writing {
+    fn judge(&self, context: Context) -> Writing {
         let ready = queue::admit(&context, &self.argv[1..], self.stdin.as_deref());
-        let targets = match (write, &ready) {
-            (Write::Refused { targets, .. }, _) => targets.clone(),
+        // By the words as they are now: a handle that has landed is an issue with a number.
+        let targets = match (judge_words(&self.argv[1..]), &ready) {
+            (Write::Refused { targets, .. }, _) => targets,
             (_, Ok(ready)) => ready.queued.target.iter().filter_map(|target| Target::parse(target)).collect(),
             _ => Vec::new(),
         };

@@ -6,6 +6,7 @@ use super::super::{Context, place};
 use crate::decide::argv;
 use crate::decide::entry::{Entry, Status, parse_handle};
 use crate::decide::fallback::Unread;
+use crate::decide::journal::Event;
 use crate::decide::plan::Plan;
 use crate::decide::repo::{Repo, Target};
 use crate::settings::{Lookup, Settings};
@@ -116,8 +117,20 @@ fn of(view: &View, issues: Issues, repo: Option<&str>, since_s: u64) -> Unread {
     let delivered = view.loaded.found.iter().filter_map(|found| found.entry()).filter(is_read);
     let newest = delivered
         .filter(|entry| entry.status == Status::Delivered)
-        .filter_map(|entry| Some((entry.last_attempt_at.filter(|at| *at >= since_s)?, number(entry)?)))
-        .max();
+        .filter_map(|entry| Some((entry.last_attempt_at.filter(|at| *at >= since_s)?, number(entry)?)));
+    // What was dropped, cleared or set aside since, or has landed in part, stands in the log alone.
+    let steps = view.log.lines.iter().filter_map(|line| match &line.event {
+        Event::Delivered(url) | Event::Found(url) => match Target::parse(url) {
+            Some(Target::Url(of, number)) => {
+                let is_read = repo.is_none_or(|repo| repo.eq_ignore_ascii_case(&of.key()));
+                let at_s = line.at_ms / 1_000;
+                (is_read && at_s >= since_s && issues.include(Some(number))).then_some((at_s, number))
+            }
+            _ => None,
+        },
+        _ => None,
+    });
+    let newest = newest.chain(steps).max();
     Unread { queued, newer: newest.map(|(_, number)| number) }
 }
 

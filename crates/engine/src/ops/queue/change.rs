@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::{busy_text, failed, open, parse, place};
 use crate::checkpoint;
 use crate::decide::entry::{self, Entry, Status};
-use crate::decide::journal::{Event, Line, history};
+use crate::decide::journal::{Event, Line, Standing, history, number_of, standing, url_of};
 use crate::decide::queued::{Step, reread, steps};
 use crate::error::{Error, Result};
 use crate::ops::Context;
 use crate::store::lock::Lock;
-use crate::store::queue::{Found, Loaded, Queue};
+use crate::store::queue::{Loaded, Queue};
 
 /// What became of a write that was queued before a wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,10 +101,17 @@ pub fn drop(context: &Context, id: &str) -> Result<Dropped> {
         Ok(record) => record.entry,
         Err(why) => return drop_what_is_no_entry(&queue, &lock, seq, &why, none).map_err(io)?,
     };
-    let why = may_be_dropped(&queue, &entry).map_err(io)??;
-    let dependents = queue.load().map(|loaded| dependents(&loaded, seq)).map_err(io)?;
-    queue.append(&lock, &[ended(context, seq, Status::Dropped, why)]).map_err(io)?;
-    (entry.status, entry.reason) = (Status::Dropped, Some(why.into()));
+    // A log that cannot be read would say nothing of attempts, and that is not "none".
+    let lines = queue.log().map_err(|unfit| io(unfit.into()))?.lines;
+    let why = may_be_dropped(&queue, &entry, &lines).map_err(io)??;
+    // An issue that exists takes what waits for it.
+    let loses_any = number_of(&lines, seq).is_none();
+    let dependents = match loses_any {
+        true => queue.load().map(|loaded| dependents(&loaded, seq)).map_err(io)?,
+        false => Vec::new(),
+    };
+    queue.append(&lock, &[ended(context, seq, Status::Dropped, &why)]).map_err(io)?;
+    (entry.status, entry.reason) = (Status::Dropped, Some(why));
     queue.update(&lock, &mut entry).map_err(io)?;
     queue.unmark_if_drained(&lock).map_err(io)?;
     Ok(Dropped { entry, dependents })
@@ -145,23 +152,29 @@ fn drop_what_is_no_entry(
 
 /// What a drop is put down as; refused while a replay is sending the entry, and once it has landed, which the
 /// log may know before the entry's own record says so.
-fn may_be_dropped(queue: &Queue, entry: &Entry) -> std::io::Result<Result<&'static str>> {
-    let lines = queue.log().map(|log| log.lines).unwrap_or_default();
-    let of = |step: &Step| history(entry, *step, &lines);
-    let steps = reread(&entry.argv).map(|(queued, _)| steps(&queued)).unwrap_or_default();
-    let has_landed = !steps.is_empty() && steps.iter().all(|step| of(step).done.is_some());
-    if entry.status == Status::Delivered || has_landed {
+fn may_be_dropped(queue: &Queue, entry: &Entry, lines: &[Line]) -> std::io::Result<Result<String>> {
+    let standing = standing_of(entry, lines);
+    if entry.status == Status::Delivered || standing == Standing::Landed {
         return Ok(Err(Error::usage(format!("{} has been delivered already", entry.id))));
     }
-    let is_begun = |step: &Step| of(step).is_dangling || of(step).done.is_some();
+    let is_begun = |step: &Step| history(entry, *step, lines).is_dangling;
+    let is_begun = standing == Standing::Partly || Step::ALL.iter().any(is_begun);
     // Only asked where it says something: while a drop held it, a replay would find it taken.
-    if Step::ALL.iter().any(is_begun) && queue.try_replay_lock()?.is_err() {
+    if is_begun && queue.try_replay_lock()?.is_err() {
         return Ok(Err(Error::busy(format!("{} is being sent right now", entry.id))));
     }
-    Ok(Ok(match Step::ALL.iter().any(|step| of(step).open.is_some() || of(step).done.is_some()) {
-        true => "dropped by hand; an attempt to send it may have got through",
-        false => "dropped by hand",
+    Ok(Ok(match (standing, url_of(lines, entry.seq)) {
+        (Standing::Partly, Some(url)) => format!("dropped by hand; its issue exists ({url})"),
+        (Standing::Partly, None) => "dropped by hand; a part of it has landed".into(),
+        (Standing::Doubtful, _) => "dropped by hand; an attempt to send it may have got through".into(),
+        _ => "dropped by hand".into(),
     }))
+}
+
+fn standing_of(entry: &Entry, lines: &[Line]) -> Standing {
+    let steps = reread(&entry.argv).map(|(queued, _)| steps(&queued)).unwrap_or_default();
+    // What cannot be reread is nothing that a replay could have sent in steps of its own.
+    standing(entry, if steps.is_empty() { &Step::ALL } else { &steps }, lines)
 }
 
 pub(crate) fn ended(context: &Context, seq: u32, status: Status, why: &str) -> Line {
@@ -175,6 +188,8 @@ pub struct Cleared {
     pub removed: usize,
     /// The writes among them that were never delivered, and nobody had dropped.
     pub undelivered: Vec<String>,
+    /// Those of them of which a part has landed, or of which an attempt may have got through.
+    pub uncertain: Vec<String>,
 }
 
 /// Removes every entry, and says which. Numbers and handles that landed are kept.
@@ -188,7 +203,21 @@ pub fn clear(context: &Context) -> Result<Cleared> {
     let _replaying = queue.try_replay_lock().map_err(io)?.map_err(|pid| Error::busy(busy_text(pid)))?;
     let lock = queue.lock().map_err(io)?;
     let loaded = queue.load().map_err(io)?;
-    let lines: Vec<_> = loaded.pending().map(|e| ended(context, e.seq, Status::Dropped, "cleared")).collect();
+    let log = queue.log().map(|log| log.lines).ok();
+    // The log may know more than a record: a replay that was killed between the two.
+    let standing = |entry: &Entry| match (entry.status, &log) {
+        (Status::Delivered, _) => Standing::Landed,
+        (_, Some(lines)) => standing_of(entry, lines),
+        (_, None) => Standing::Doubtful,
+    };
+    let end = |entry: &Entry| match standing(entry) {
+        Standing::Landed => {
+            let url = log.as_deref().and_then(|lines| url_of(lines, entry.seq)).unwrap_or_default();
+            ended(context, entry.seq, Status::Delivered, url)
+        }
+        _ => ended(context, entry.seq, Status::Dropped, "cleared"),
+    };
+    let lines: Vec<_> = loaded.pending().map(end).collect();
     if !lines.is_empty() {
         queue.append(&lock, &lines).map_err(io)?;
     }
@@ -196,10 +225,17 @@ pub fn clear(context: &Context) -> Result<Cleared> {
         loaded.found.iter().map(|found| found.seq).chain(loaded.orphans.iter().copied()).collect();
     queue.take_away(&lock, &all, loaded.highest).map_err(io)?;
     queue.unmark_if_drained(&lock).map_err(io)?;
-    let is_lost = |found: &&Found| {
-        let status = found.entry().map(|entry| entry.status);
-        status.is_none_or(|status| status == Status::Pending || status.needs_a_person())
-    };
-    let undelivered = loaded.found.iter().filter(is_lost).map(|found| entry::id(found.seq)).collect();
-    Ok(Cleared { removed: loaded.found.len(), undelivered })
+    let mut cleared = Cleared { removed: loaded.found.len(), ..Cleared::default() };
+    for found in &loaded.found {
+        let entry = found.entry();
+        let standing = entry.map_or(Standing::Untouched, standing);
+        let was_given_up = entry.is_some_and(|entry| entry.status == Status::Dropped);
+        if standing != Standing::Landed && !was_given_up {
+            cleared.undelivered.push(entry::id(found.seq));
+            if standing != Standing::Untouched {
+                cleared.uncertain.push(entry::id(found.seq));
+            }
+        }
+    }
+    Ok(cleared)
 }

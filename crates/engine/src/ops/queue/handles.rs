@@ -4,8 +4,9 @@ use std::ffi::OsString;
 
 use super::View;
 use crate::decide::entry::{self, Status, number_in_url};
-use crate::decide::journal::number_of;
+use crate::decide::journal::{number_of, url_of};
 use crate::decide::queued::handle_in;
+use crate::decide::repo::{GITHUB, Repo, Target};
 use crate::store::queue::{Loaded, Log};
 
 /// A command line with its handles resolved, and those that could not be.
@@ -27,14 +28,32 @@ pub fn any_handle(args: &[OsString]) -> bool {
         .any(|word| word.to_str().is_some_and(|word| word.contains("BOB-Q") && handle_in(word).is_some()))
 }
 
-/// Resolves the words of a command line that are exactly a handle (#1750).
-pub fn resolve_words(view: &View, args: &[OsString]) -> Resolved {
+/// Resolves the words of a command line that are exactly a handle (#1750). `repo` is the repository that the
+/// call is for, URLs among its words left aside; a number of another one is another issue.
+pub fn resolve_words(view: &View, args: &[OsString], repo: Option<&Repo>) -> Resolved {
     let mut resolved =
         Resolved { args: args.to_vec(), is_changed: false, waiting: Vec::new(), lost: Vec::new() };
     for word in &mut resolved.args {
-        let Some(seq) = word.to_str().and_then(handle_in) else { continue };
+        let Some((text, seq)) = word.to_str().and_then(|text| Some((text, handle_in(text)?))) else {
+            continue;
+        };
+        let home = home(view, seq);
+        let target = Target::parse(text);
+        let named = target.as_ref().and_then(Target::repo);
+        let home = home.as_ref();
+        let other = |repo: Option<&Repo>| home.filter(|home| repo.is_some_and(|repo| repo != *home));
+        if let Some(home) = other(named.or(repo)) {
+            resolved.lost.push((seq, format!("{} is for {home}, and this call is not", entry::id(seq))));
+            continue;
+        }
         if let Some(number) = view.number(seq) {
-            *word = number.to_string().into();
+            *word = match other(repo) {
+                // Only its URL says that it is not an issue of the call's own repository.
+                Some(Repo { host, owner, name }) => {
+                    format!("https://{host}/{owner}/{name}/issues/{number}").into()
+                }
+                None => number.to_string().into(),
+            };
             resolved.is_changed = true;
             continue;
         }
@@ -48,6 +67,16 @@ pub fn resolve_words(view: &View, args: &[OsString]) -> Resolved {
         }
     }
     resolved
+}
+
+/// The repository whose issue a handle stands for: where it has landed, or where its entry goes.
+fn home(view: &View, seq: u32) -> Option<Repo> {
+    let landed = url_of(&view.log.lines, seq).and_then(Target::parse);
+    if let Some(Target::Url(repo, _)) = landed {
+        return Some(repo);
+    }
+    let found = view.loaded.found.iter().find(|found| found.seq == seq)?;
+    Repo::parse(&found.entry()?.repo, GITHUB)
 }
 
 /// The number a handle stands for: from the log, or from the entry's own record.

@@ -52,10 +52,13 @@ impl View {
     /// This machine's own entries that wait for issue `number`.
     pub fn waiting_for(&self, number: u64) -> usize {
         let is_for = |found: &&Found| {
-            let target = found.entry().and_then(|entry| entry.target.as_deref());
-            target.is_some_and(|target| match entry::parse_handle(target) {
-                Some(seq) => self.number(seq) == Some(number),
-                None => target.parse() == Ok(number),
+            found.entry().is_some_and(|entry| match entry.target.as_deref() {
+                // A create that has landed in part still has something to set on its issue.
+                None => self.number(entry.seq) == Some(number),
+                Some(target) => match entry::parse_handle(target) {
+                    Some(seq) => self.number(seq) == Some(number),
+                    None => target.parse() == Ok(number),
+                },
             })
         };
         self.loaded.found.iter().filter(|found| found.is_ours()).filter(is_for).count()

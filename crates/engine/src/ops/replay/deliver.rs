@@ -10,7 +10,7 @@ use crate::checkpoint;
 use crate::control::Guard;
 use crate::decide::check::Passed;
 use crate::decide::entry::{self, Entry, Reach, Status};
-use crate::decide::journal::{Event, Line, Open, claimed, history};
+use crate::decide::journal::{Event, Line, Open, claimed, history, is_clean};
 use crate::decide::queued::{self, Command, Step};
 use crate::decide::replay::{self, Next, Wanted, find, window_s};
 use crate::decide::signal::Signal;
@@ -44,7 +44,8 @@ impl Delivery<'_, '_> {
             match self.step(entry, step)? {
                 Stepped::Landed(url, sent) => {
                     sent_any |= sent;
-                    create_was_clean = step != Step::Create || sent;
+                    create_was_clean =
+                        step != Step::Create || sent || is_clean(&self.run.log.lines, entry.seq);
                     if result.is_empty() || step == Step::Create {
                         result = url;
                     }

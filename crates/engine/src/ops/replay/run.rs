@@ -187,6 +187,9 @@ impl<'a> Run<'a> {
         let came = Delivery { run: self, passed: &passed, body: &body }.deliver(entry)?;
         if matches!(came, Came::Later(_)) {
             self.held.extend(chains);
+            // A create that has landed in part has a number by now, and what follows goes by that.
+            let chains = self.chains(entry, &passed);
+            self.held.extend(chains);
         }
         Ok(came)
     }
@@ -265,7 +268,9 @@ impl<'a> Run<'a> {
             None => entry::handle(seq),
         };
         let mut chains: Vec<String> = passed.queued.needs.iter().map(|seq| name(*seq)).collect();
-        chains.extend(entry.handle.clone());
+        if let Some(handle) = &entry.handle {
+            chains.extend([handle.clone(), name(entry.seq)]);
+        }
         if let Some(target) = &entry.target {
             chains.push(entry::parse_handle(target).map_or_else(|| format!("#{target}"), name));
         }
