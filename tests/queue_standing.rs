@@ -149,3 +149,21 @@ fn a_handle_is_never_the_number_of_another_repositorys_issue() {
     assert_eq!(run.exit, DONE, "{}", run.err());
     assert_eq!(scene.comments(3), ["here", "and here"]);
 }
+
+#[test]
+fn a_stored_answer_beside_a_queue_that_cannot_be_read_says_so() {
+    let forge = forge();
+    let scene = Scene::new(&forge, "wheel");
+    let view = || scene.call(&["issue", "view", "1"]).env("BOB_FORGE_CACHE", "1").run();
+    assert_eq!(view().exit, DONE);
+    scene.outage();
+    scene.spooled(&["issue", "comment", "1", "--body", "since"], b"");
+    assert!(!view().err().contains("could not be looked up"));
+    std::fs::rename(scene.folder(), scene.sandbox.path("tmp/queue")).unwrap();
+    std::fs::write(scene.folder(), "").unwrap();
+    let served = view();
+    assert_eq!(served.exit, DONE, "{}", served.err());
+    assert!(
+        served.err().contains("not live. Which writes of this machine are not in it could not be looked up.")
+    );
+}

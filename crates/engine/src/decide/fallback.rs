@@ -103,6 +103,8 @@ pub struct Unread {
     pub queued: u64,
     /// The issue that this machine has delivered a write to since the answer was stored.
     pub newer: Option<u64>,
+    /// Whether there are such writes could not be looked up: that is not "none".
+    pub is_unknown: bool,
 }
 
 /// The one line that says so, without its newline.
@@ -117,6 +119,9 @@ pub fn marker(age_s: u64, signal: Signal, unread: Unread) -> String {
     }
     if let Some(number) = unread.newer {
         line += &format!(" Your own write to #{number} is newer.");
+    }
+    if unread.is_unknown {
+        line += " Which writes of this machine are not in it could not be looked up.";
     }
     line
 }
@@ -197,7 +202,7 @@ mod tests {
             marker(45, Signal::Server, Unread::default()),
             "[forge-cache] served from cache (age 45s) — the live call failed (server). This is last-known state, not live."
         );
-        let both = marker(1, Signal::Net, Unread { queued: 2, newer: Some(12) });
+        let both = marker(1, Signal::Net, Unread { queued: 2, newer: Some(12), is_unknown: false });
         assert!(
             both.ends_with("not live. 2 queued write(s) not in it. Your own write to #12 is newer."),
             "{both}"

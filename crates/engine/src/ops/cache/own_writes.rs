@@ -9,6 +9,7 @@ use crate::decide::fallback::Unread;
 use crate::decide::journal::Event;
 use crate::decide::plan::Plan;
 use crate::decide::repo::{Repo, Target};
+use crate::error::Kind;
 use crate::settings::{Lookup, Settings};
 use crate::store::own_writes;
 use std::ffi::OsString;
@@ -60,8 +61,9 @@ pub fn unread(context: &Context, issues: Issues, repo: Option<&str>, since_ns: u
     }
     let known = match queue::view(context) {
         Ok(view) => of(&view, issues, repo, since_ns / 1_000_000_000),
-        // A queue that cannot be read says so in its own status.
-        Err(_) => Unread::default(),
+        // Where there can be no queue, nothing is missing.
+        Err(e) if e.kind() == Kind::Usage => Unread::default(),
+        Err(_) => Unread { is_unknown: true, ..Unread::default() },
     };
     Unread { newer: live(context, issues, repo, since_ns / 1_000_000).or(known.newer), ..known }
 }
@@ -131,7 +133,8 @@ fn of(view: &View, issues: Issues, repo: Option<&str>, since_s: u64) -> Unread {
         _ => None,
     });
     let newest = newest.chain(steps).max();
-    Unread { queued, newer: newest.map(|(_, number)| number) }
+    let is_unknown = view.log_trouble.is_some();
+    Unread { queued, newer: newest.map(|(_, number)| number), is_unknown }
 }
 
 #[cfg(test)]
