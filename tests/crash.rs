@@ -289,6 +289,26 @@ fn killed_replays_deliver_every_write_once_and_in_order() {
 }
 
 #[test]
+fn a_killed_shim_leaves_gh_the_whole_text() {
+    let sandbox = scene();
+    for length in [6, 200_000] {
+        forget(&sandbox);
+        sandbox.script("on *\n touch started\n wait go\n stdin\n touch read\n exit 0\n");
+        ["started", "go", "read"].iter().for_each(|name| drop(fs::remove_file(sandbox.checkpoint(name))));
+        let text = "x".repeat(length);
+        let call = sandbox.gh(&["issue", "create", "--title", "t", "--body-file", "-"]);
+        let running = call.stdin(Stdin::Bytes(text.clone().into())).start();
+        sandbox.await_checkpoint("started");
+        running.send(libc::SIGKILL);
+        assert_eq!(running.finish().exit, Exit::Signal(libc::SIGKILL));
+        sandbox.release("go");
+        sandbox.await_checkpoint("read");
+        let read = sandbox.calls().pop().and_then(|call| call.stdin).unwrap_or_default();
+        assert!(read == text.as_bytes(), "{} of {length} bytes", read.len());
+    }
+}
+
+#[test]
 fn what_a_killed_replay_has_delivered_is_not_said_to_be_dropped() {
     let forge = Forge::start(&["--repo", "acme/widget"]);
     let scene = Scene::new(&forge, "wheel");

@@ -53,7 +53,8 @@ pub fn live(stage: &Stage, caller: u64, mut dice: Dice) {
             9 => rename(stage, &mut dice, &key, target),
             _ => close(stage, &mut dice, target),
         }
-        pause(stage, dice.below(300));
+        // Slow enough for the queue to empty in calm weather, on two processors.
+        pause(stage, dice.below(5_000));
     }
 }
 

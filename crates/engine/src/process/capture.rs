@@ -13,7 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 
 use super::clock::Stopwatch;
 use super::signals;
-use super::{exit, sys};
+use super::{exit, feed, sys};
 use crate::decide::signal::Ended;
 
 /// What a child of our own came to.
@@ -165,18 +165,9 @@ fn wire(
     listen: fn(PipeReader) -> io::Result<Reader>,
 ) -> io::Result<(Reader, Reader)> {
     let ((out, its_out), (err, its_err)) = (io::pipe()?, io::pipe()?);
-    command.stdin(stdin.map_or_else(|| Ok(Stdio::null()), feeder)?).stdout(its_out).stderr(its_err);
+    let its_in = stdin.map(feed::ready).transpose()?.map_or_else(Stdio::null, Stdio::from);
+    command.stdin(its_in).stdout(its_out).stderr(its_err);
     Ok((reader(out)?, listen(err)?))
-}
-
-/// Feeds a child. Whoever does not read its input ends the feeding; that is its own affair.
-fn feeder(bytes: &[u8]) -> io::Result<Stdio> {
-    let (its_end, mut pipe) = io::pipe()?;
-    let bytes = bytes.to_vec();
-    Builder::new().spawn(move || {
-        let _ = io::Write::write_all(&mut pipe, &bytes);
-    })?;
-    Ok(its_end.into())
 }
 
 fn see_to_the_end(

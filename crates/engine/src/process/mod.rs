@@ -8,6 +8,7 @@ pub mod capture;
 pub mod channel;
 pub mod clock;
 pub mod exit;
+mod feed;
 pub mod find;
 pub mod foreground;
 pub mod invocation;

@@ -1,8 +1,7 @@
 //! Runs the real gh and takes what it says, so that the outcome can be classified.
 //!
 //! One thread and one `poll` loop: signals (through a pipe that the handlers write to), the child's
-//! diverted streams, its standard input where we feed it, the child's end. The loop ends with the
-//! child, not with its pipes.
+//! diverted streams, the child's end. The loop ends with the child, not with its pipes.
 
 use std::ffi::{CStr, OsString};
 use std::io;
@@ -11,10 +10,10 @@ use std::path::Path;
 
 use super::channel::{self, Channel};
 use super::clock::Stopwatch;
-use super::exit;
 use super::invocation::{Stderr, Streams};
 use super::signals::{self, Watch};
 use super::sys::{self, Block, Change};
+use super::{exit, feed};
 use crate::decide::signal::Ended;
 use crate::settings;
 
@@ -146,7 +145,7 @@ pub fn run(request: &Request, watch: &Watch) -> io::Result<Ran> {
     Ok(Ran { ended, ms, answer, messages, sigpipe_kills: watch.sigpipe_kills })
 }
 
-fn begin<'a>(request: &Request<'a>, watch: &Watch) -> io::Result<(libc::pid_t, Plumbing<'a>)> {
+fn begin<'a>(request: &Request<'a>, watch: &Watch) -> io::Result<(libc::pid_t, Plumbing)> {
     let mut plumbing = Plumbing::lay(request)?;
     let pid = start(request, &plumbing, watch)?;
     // The child has its own copies; ours would keep its streams open.
@@ -155,18 +154,17 @@ fn begin<'a>(request: &Request<'a>, watch: &Watch) -> io::Result<(libc::pid_t, P
 }
 
 /// The pipes between the child and us.
-struct Plumbing<'a> {
+struct Plumbing {
     answer: Option<Channel>,
     messages: Option<Channel>,
-    feed: Option<Feed<'a>>,
     /// What the child gets, and as which of its descriptors.
     child_ends: Vec<(OwnedFd, Vec<RawFd>)>,
 }
 
-impl<'a> Plumbing<'a> {
-    fn lay(request: &Request<'a>) -> io::Result<Plumbing<'a>> {
+impl Plumbing {
+    fn lay(request: &Request) -> io::Result<Plumbing> {
         let (streams, hold) = (request.streams, request.hold);
-        let mut plumbing = Plumbing { answer: None, messages: None, feed: None, child_ends: Vec::new() };
+        let mut plumbing = Plumbing { answer: None, messages: None, child_ends: Vec::new() };
         let holds_answer = matches!(hold, Hold::AnswerApart | Hold::All)
             && !streams.stdout_is_terminal
             && !streams.stdout_is_closed;
@@ -183,10 +181,7 @@ impl<'a> Plumbing<'a> {
             plumbing.answer = Some(plumbing.channel(1, true, &[1])?);
         }
         if let Some(bytes) = request.stdin {
-            let (child_end, into) = sys::pipe()?;
-            sys::set_nonblocking(&into)?;
-            plumbing.child_ends.push((child_end, vec![0]));
-            plumbing.feed = Some(Feed { into, left: bytes }).filter(|feed| !feed.left.is_empty());
+            plumbing.child_ends.push((feed::ready(bytes)?, vec![0]));
         }
         Ok(plumbing)
     }
@@ -210,28 +205,6 @@ impl<'a> Plumbing<'a> {
             if channel.poll_fd() == Some(ready) {
                 channel.step();
             }
-        }
-        if let Some(feed) = self.feed.as_mut().filter(|feed| feed.into.as_raw_fd() == ready) {
-            feed.step();
-        }
-        // Nothing left: closed, so that the child sees the end of its input.
-        self.feed = self.feed.take().filter(|feed| !feed.left.is_empty());
-    }
-}
-
-/// What is left to write to the child's standard input.
-struct Feed<'a> {
-    into: OwnedFd,
-    left: &'a [u8],
-}
-
-impl Feed<'_> {
-    fn step(&mut self) {
-        match sys::write(self.into.as_raw_fd(), self.left) {
-            Ok(n) => self.left = &self.left[n..],
-            Err(e) if matches!(e.kind(), io::ErrorKind::Interrupted | io::ErrorKind::WouldBlock) => {}
-            // The child does not want it: as with any pipe, that is its own affair.
-            Err(_) => self.left = &[],
         }
     }
 }
@@ -287,7 +260,6 @@ fn move_until_woken(watch: &Watch, plumbing: &mut Plumbing) {
         let mut fds = vec![(watch.wake_fd(), libc::POLLIN)];
         let channels = plumbing.answer.iter().chain(&plumbing.messages);
         fds.extend(channels.filter_map(Channel::poll_fd).map(|fd| (fd, libc::POLLIN)));
-        fds.extend(plumbing.feed.as_ref().map(|feed| (feed.into.as_raw_fd(), libc::POLLOUT)));
         // A signal interrupts the wait, or came just before it and has written to the wake pipe. Where that
         // write has failed, nothing more would come: so the child is looked at every now and then anyway.
         let ready = match sys::poll(&fds, LOOK_AGAIN_MS) {

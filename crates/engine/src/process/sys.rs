@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, CString, OsString, c_char, c_int, c_void};
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
 
 /// The process's arguments as the kernel handed them to `main`.
@@ -131,6 +131,28 @@ pub fn occupy_closed_standard_descriptors() {
 pub fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     let (read, write) = std::io::pipe()?;
     Ok((read.into(), write.into()))
+}
+
+/// A file without a name that no child inherits.
+#[cfg(target_os = "linux")]
+pub fn nameless_file() -> io::Result<OwnedFd> {
+    // SAFETY: a C string; a new descriptor that is ours alone.
+    unsafe { Ok(OwnedFd::from_raw_fd(check(libc::memfd_create(c"gh-stdin".as_ptr(), libc::MFD_CLOEXEC))?)) }
+}
+
+/// The same where there is no memory file: one in the folder for temporary files.
+#[cfg(not(target_os = "linux"))]
+pub fn nameless_file() -> io::Result<OwnedFd> {
+    // SAFETY: the stream's descriptor is copied, close-on-exec, before the stream is closed.
+    unsafe {
+        let stream = libc::tmpfile();
+        if stream.is_null() {
+            return Err(io::Error::last_os_error());
+        }
+        let copied = check(libc::fcntl(libc::fileno(stream), libc::F_DUPFD_CLOEXEC, 3));
+        libc::fclose(stream);
+        Ok(OwnedFd::from_raw_fd(copied?))
+    }
 }
 
 /// Makes reads (or writes) of this end return at once.
