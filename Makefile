@@ -1,6 +1,8 @@
 # make demo and make test do everything on a machine with Rust and Node; see README.md.
 .DEFAULT_GOAL := help
 SHELL := /bin/sh
+# The tests that break programs take those that are shipped.
+SHIPPED := FORGE_TEST_GH=$(CURDIR)/target/deploy/gh FORGE_TEST_FORGE=$(CURDIR)/target/deploy/forge
 
 .PHONY: help demo test bench check build deploy test-forge-health test-forge-shim test-forge-batch test-forge-cache test-forge-cache-shim test-forge-budget test-forge-quota test-bob-groom sim test-forge-queue test-forge-queue-shim test-forge-queue-replay
 
@@ -12,6 +14,7 @@ demo: build test-gh node_modules ## the main job, with the real gh against the e
 
 test: build test-gh node_modules ## every test
 	cargo test --workspace --no-fail-fast
+	FORGE_ONLY='every order;power cuts' $(SHIPPED) cargo test -q -p forge --test reliability
 	node --test __test__/ tests/support/forge/
 
 build: ## the shim, the forge command and the addon, into target/deploy
@@ -62,16 +65,17 @@ test-bob-groom: build node_modules ## the specification's: groom's retry and its
 	node --test __test__/groom.test.js
 
 reliability: build node_modules ## lossless, transparent, true: every step killed and failed, each test with its control arm; a table
-	FORGE_TEST_GH=$(CURDIR)/target/deploy/gh FORGE_TEST_FORGE=$(CURDIR)/target/deploy/forge cargo test -q -p forge --test reliability
+	$(SHIPPED) cargo test -q -p forge --test reliability
 
 soak: build test-gh node_modules ## thirty callers, a forge that keeps failing, ten minutes (SOAK_SECONDS, FORGE_SEED)
-	FORGE_TEST_GH=$(CURDIR)/target/deploy/gh FORGE_TEST_FORGE=$(CURDIR)/target/deploy/forge cargo test -q -p forge --test soak
+	$(SHIPPED) cargo test -q -p forge --test soak
 
 soak-control: test-gh node_modules ## the soak without two of the queue's guards: it has to fail
 	FORGE_CONTROL=attempt,lock cargo test -q -p forge --test soak; test $$? -ne 0
 
 # Needs the nightly toolchain and cargo-fuzz.
 fuzz: ## every fuzzer for FUZZ_SECONDS (60)
+	@cargo +nightly fuzz --version >/dev/null 2>&1 || { echo "make fuzz needs the nightly toolchain and cargo-fuzz: rustup toolchain install nightly && cargo install cargo-fuzz" >&2; exit 1; }
 	for target in argv signal logs states cache queue git urls; do \
 		(cd fuzz && cargo +nightly fuzz run $$target -- -max_total_time=$${FUZZ_SECONDS:-60} -max_len=2000) || exit 1; \
 	done

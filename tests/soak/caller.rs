@@ -71,7 +71,7 @@ fn typed(stage: &Stage, dice: &mut Dice, words: &[&str], stdin: &str) -> (Run, b
     }
     let running = call.start();
     if dice.once_in(8) {
-        std::thread::sleep(Duration::from_millis(dice.below(1_500)));
+        std::thread::sleep(Duration::from_millis(dice.below(700)));
         running.send(*dice.one_of(&[libc::SIGTERM, libc::SIGKILL, libc::SIGHUP]));
     }
     (running.finish(), is_merged)
