@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use engine::decide::entry::Status;
+use engine::decide::plan::{GhEnv, plan};
 use engine::decide::signal::Signal;
 use engine::error::Error;
 use engine::ops::Context;
@@ -73,9 +74,9 @@ pub fn queue_enqueue(
     if let Some(name) = signal.as_deref().filter(|name| Signal::parse(name).is_none()) {
         return Err(thrown(Error::usage(format!("{name:?} is no signal"))));
     }
-    let args = queue::view(&context)
-        .map(|view| queue::resolve_words(&view, &words(&args)).args)
-        .unwrap_or_else(|_| words(&args));
+    let args = words(&args);
+    let planned = plan(&args, &GhEnv::of(&context));
+    let args = queue::resolve_call(&context, &planned, &args).map_or(args, |resolved| resolved.args);
     let spooled = admit(&context, &args, body.as_deref())
         .and_then(|ready| queue::spool(&context, &ready, signal.as_deref(), None))
         .map_err(thrown)?;

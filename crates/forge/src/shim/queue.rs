@@ -16,8 +16,7 @@ use engine::decide::write::{Write, WriteKind, judge_words, with_body_file};
 use engine::error::Error;
 use engine::ops::Context;
 use engine::ops::cache;
-use engine::ops::place;
-use engine::ops::queue::{self, Body, Ready, Resolved, Spooled, TakenBack, any_handle, resolve_words};
+use engine::ops::queue::{self, Body, Ready, Resolved, Spooled, TakenBack, any_handle, resolve_call};
 use engine::process::ambient::environment;
 use engine::process::invocation::{Invocation, read_stdin, variable};
 use engine::process::run::{Hold, Ran};
@@ -102,10 +101,7 @@ impl Spool {
     }
 
     fn resolve(&mut self, context: &Context, plan: &Plan) {
-        let Ok(view) = queue::view(context) else { return };
-        let by_words = Plan { url_repo: None, ..plan.clone() };
-        let repo = place::repo(&by_words, context, context.cwd.as_deref(), &place::known_hosts(context));
-        let resolved = resolve_words(&view, &self.argv, repo.as_ref());
+        let Some(resolved) = resolve_call(context, plan, &self.argv) else { return };
         self.argv.clone_from(&resolved.args);
         self.unresolved = Some(resolved).filter(|r| !r.waiting.is_empty() || !r.lost.is_empty());
     }

@@ -5,8 +5,10 @@ use std::ffi::OsString;
 use super::View;
 use crate::decide::entry::{self, Status, number_in_url};
 use crate::decide::journal::{number_of, url_of};
+use crate::decide::plan::Plan;
 use crate::decide::queued::handle_in;
 use crate::decide::repo::{GITHUB, Repo, Target};
+use crate::ops::{Context, place};
 use crate::store::queue::{Loaded, Log};
 
 /// A command line with its handles resolved, and those that could not be.
@@ -28,9 +30,18 @@ pub fn any_handle(args: &[OsString]) -> bool {
         .any(|word| word.to_str().is_some_and(|word| word.contains("BOB-Q") && handle_in(word).is_some()))
 }
 
-/// Resolves the words of a command line that are exactly a handle (#1750). `repo` is the repository that the
-/// call is for, URLs among its words left aside; a number of another one is another issue.
-pub fn resolve_words(view: &View, args: &[OsString], repo: Option<&Repo>) -> Resolved {
+/// Resolves the words of gh's argv that are exactly a handle (#1750), as `plan` says what the call is for. `None`
+/// where the queue cannot be read.
+pub fn resolve_call(context: &Context, plan: &Plan, args: &[OsString]) -> Option<Resolved> {
+    let view = super::view(context).ok()?;
+    let by_words = Plan { url_repo: None, ..plan.clone() };
+    let repo = place::repo(&by_words, context, context.cwd.as_deref(), &place::known_hosts(context));
+    Some(resolve_words(&view, args, repo.as_ref()))
+}
+
+/// Resolves words. `repo` is the repository that the call is for, URLs among its words left aside; a number of
+/// another one is another issue.
+fn resolve_words(view: &View, args: &[OsString], repo: Option<&Repo>) -> Resolved {
     let mut resolved =
         Resolved { args: args.to_vec(), is_changed: false, waiting: Vec::new(), lost: Vec::new() };
     for word in &mut resolved.args {

@@ -12,7 +12,7 @@ pub use change::{Cleared, Dropped, TakenBack, clear, drop, take_back};
 pub use document::{
     LastReplay, Overview, Problem, dropped_json, entry_json, exit_code, overview, status_json,
 };
-pub use handles::{Resolved, any_handle, resolve_words};
+pub use handles::{Resolved, any_handle, resolve_call};
 pub use view::{View, view};
 
 use std::path::PathBuf;
