@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use super::lock::Lock;
 use super::{atomic, private};
+use crate::checkpoint::step;
 use crate::decide::gate::Slot;
 use crate::decide::resource::Resource;
 use crate::decide::verdict::SKEW_S;
@@ -68,7 +69,9 @@ pub fn take<T>(state: &Path, now: Now<'_>, decide: impl FnOnce(&[Slot]) -> (T, V
         return Ok(result);
     }
     let text: String = log.tail.iter().copied().map(String::from).chain(slots.iter().map(line)).collect();
-    private::open(OpenOptions::new().append(true).create(true), &path(state))?.write_all(text.as_bytes())?;
+    let mut log = private::open(OpenOptions::new().append(true).create(true), &path(state))?;
+    step("ledger: append")?;
+    log.write_all(text.as_bytes())?;
     Ok(result)
 }
 

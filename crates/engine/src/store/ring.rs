@@ -190,7 +190,9 @@ impl Ring {
         step("ring: read what came meanwhile")?;
         old.read_to_end(&mut kept)?;
         if kept.len() > seen {
-            private::open(OpenOptions::new().append(true), &self.log)?.write_all(&kept[seen..])?;
+            let mut log = private::open(OpenOptions::new().append(true), &self.log)?;
+            step("ring: write what came meanwhile")?;
+            log.write_all(&kept[seen..])?;
         }
         remember(lock.file(), kept.len() as u64, kept.iter().filter(|b| **b == b'\n').count() as u64)
     }
