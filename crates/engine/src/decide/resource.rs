@@ -4,6 +4,10 @@ use super::argv::{Named, Parsed};
 use super::commands;
 use super::repo;
 
+/// The words that ask `gh` for the token's quotas: the cheapest real call there is. It needs no repository and
+/// spends no quota.
+pub const READ_QUOTA: [&str; 2] = ["api", "rate_limit"];
+
 /// One of the quotas the budget knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Resource {

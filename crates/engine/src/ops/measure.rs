@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::{Context, state_folder};
 use crate::decide::measure::{Call, Measured};
 use crate::decide::reading::{Each, Quota, Reading};
+use crate::decide::resource::READ_QUOTA;
 use crate::decide::signal::Ended;
 use crate::error::{Error, Result};
 use crate::process::capture::{Environment, capture};
@@ -79,7 +80,7 @@ fn quotas(context: &Context) -> Each<Option<Quota>> {
         let gh = find::real_gh(find::path_of(context).as_deref()).ok()?;
         let env = Environment::Given(context.env.clone());
         let timeout = Duration::from_secs(context.settings.probe_timeout_s);
-        let answer = capture(&gh, &["api", "rate_limit"], &env, None, timeout).ok()?;
+        let answer = capture(&gh, &READ_QUOTA, &env, None, timeout).ok()?;
         Reading::from_rate_limit(&answer.stdout, context.clock.now_s())
     };
     read().map_or_else(Each::default, |reading| reading.quotas)

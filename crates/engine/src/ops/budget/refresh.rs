@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::decide::reading::Reading;
 use crate::decide::repo::is_github;
+use crate::decide::resource::READ_QUOTA;
 use crate::decide::signal::Ended;
 use crate::process::capture::{Environment, capture};
 use crate::process::kernel;
@@ -91,15 +92,13 @@ fn commit(lease: Lease, state: &Path, reading: &Reading) {
 fn ask(asking: &Asking) -> io::Result<Heard> {
     let host = asking.env.iter().find(|(name, _)| name == settings::GH_HOST).map(|(_, host)| host);
     let elsewhere = host.and_then(|host| host.to_str()).is_some_and(|h| !h.is_empty() && !is_github(h));
-    let args: &[&str] = match elsewhere {
-        true => &["api", "rate_limit", "--hostname", "github.com"],
-        false => &["api", "rate_limit"],
-    };
+    let hostname: &[&str] = if elsewhere { &["--hostname", "github.com"] } else { &[] };
+    let args = [&READ_QUOTA[..], hostname].concat();
     // What makes gh write for a person would put colours into the answer.
     let colours = [OsStr::new("GH_FORCE_TTY"), OsStr::new("CLICOLOR_FORCE")];
     let plain = |(name, _): &&(OsString, OsString)| !colours.contains(&name.as_os_str());
     let env = Environment::Given(asking.env.iter().filter(plain).cloned().collect());
-    let answer = capture(asking.gh, args, &env, None, asking.timeout)?;
+    let answer = capture(asking.gh, &args, &env, None, asking.timeout)?;
     if answer.timed_out {
         return Ok(Heard::TooLate);
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use crate::decide::entry::Reach;
 use crate::decide::plan::{GhEnv, plan};
 use crate::decide::reach::reach;
+use crate::decide::resource::READ_QUOTA;
 use crate::decide::signal::{Ended, Signal, classify};
 use crate::ops::Context;
 use crate::ops::budget::{Around, Calling, Passage, Turn};
@@ -189,9 +190,9 @@ impl<'a> Gh<'a> {
         }
     }
 
-    /// Whether the forge answers at all: `gh api rate_limit`, which costs no quota.
+    /// Whether the forge answers at all: asked for the quota, which spends none.
     pub(super) fn answers(&self) -> bool {
-        self.run(&["api".into(), "rate_limit".into()], None, false, None).signal == Signal::Ok
+        self.run(&READ_QUOTA.map(String::from), None, false, None).signal == Signal::Ok
     }
 }
 
