@@ -7,6 +7,16 @@
 //!
 //! `FORGE_ONLY='ID;…'` runs these tests alone, `FORGE_SEED` repeats the random choices, `FORGE_BREAK_BY=steps`
 //! breaks a build for tests at its named steps, as it is done where strace may not trace.
+//!
+//! | what is done | in |
+//! | --- | --- |
+//! | killed and failed at every step | `stores`, `queued`, `replay`; by `breaking`, in a `scene` |
+//! | every order of the steps of two or three | `orders`, `orders_queue`; by `interleave` |
+//! | power cuts | `power` |
+//! | many processes, some killed or stopped | `locks`, `leases`, `numberings`; by `workers` |
+//! | hostile and swapped files, moved clocks, secrets | `hostile`, `swaps`; by `swapper` |
+//! | full disks, ended streams, signals | `disks`, `streams` |
+//! | counts, and the table of them | `tally`, `table` |
 #![allow(
     unsafe_code,
     missing_docs,

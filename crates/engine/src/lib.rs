@@ -12,9 +12,9 @@
 //!
 //! - [`decide`] holds the decisions. Values in, values out: it reads no file, clock, environment or
 //!   process, and it prints nothing. clippy's disallowed lists and a test enforce that.
-//! - [`store`] is the only user of files (but for the programs on PATH and a measured command's
-//!   record, see [`process::find`] and [`process::recorder`]), [`process`] the only user of children, signals, the clock and the environment. They do not
-//!   know each other.
+//! - [`store`] is the only user of files (but for the programs on PATH and a measured command's record, see
+//!   [`process::find`] and [`process::recorder`]), [`process`] the only user of children, signals, the clock
+//!   and the environment. They do not know each other.
 //! - [`ops`] are the use cases: load, decide, commit. The shim, the command and the addon call them.
 //!
 //! # Invariants
