@@ -99,7 +99,8 @@ pub fn is_github(host: &str) -> bool {
 
 fn normal_host(host: &str) -> String {
     let host = host.to_ascii_lowercase();
-    host.strip_prefix("www.").map(str::to_string).unwrap_or(host)
+    // A host that is nothing else stays: without it, two parts would be left, which are read as another host's.
+    host.strip_prefix("www.").filter(|rest| !rest.is_empty()).map(str::to_string).unwrap_or(host)
 }
 
 /// Schemes that name a repository on a host.

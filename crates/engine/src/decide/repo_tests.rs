@@ -256,3 +256,10 @@ fn github_is_known_by_every_one_of_its_names() {
         assert!(!is_github(host), "{host}");
     }
 }
+
+#[test]
+fn a_repository_always_has_a_host() {
+    let repo = Repo::from_url("www.:/o/n").unwrap();
+    assert_eq!(repo.host, "www.");
+    assert_eq!(Repo::parse(&repo.to_string(), "elsewhere.example"), Some(repo));
+}
