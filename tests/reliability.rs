@@ -87,12 +87,19 @@ struct Test {
 }
 
 impl Test {
+    /// Why it cannot run here.
+    fn why_not(&self) -> Option<String> {
+        self.id.starts_with(TRACED).then(|| scene::strace_works().err()).flatten()
+    }
+
     /// Whether it has to run a build for tests in both arms, because only that one can be broken here.
     fn is_by_steps(&self) -> bool {
         self.id.ends_with(EVERY_CALL) && breaking::means() == breaking::Means::Steps
     }
 }
 
+/// How the tests' names begin that trace a program.
+const TRACED: &str = "power cuts";
 /// How the tests' names end that break a program at every step.
 const EVERY_CALL: &str = "every system call";
 
@@ -211,7 +218,10 @@ fn run(test: &Test, seed: u64) -> Row {
     name_programs(if test.is_by_steps() { &for_tests } else { &shipped });
     let mut tally = Tally::new(seed, "");
     tally.is_by_steps = test.is_by_steps();
-    (test.run)(&mut tally);
+    tally.why_not = test.why_not();
+    if tally.why_not.is_none() {
+        (test.run)(&mut tally);
+    }
     // The control arm is this build: only it has the switch.
     name_programs(&for_tests);
     let mut control = Tally::new(seed, test.guard);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::scene::{Point, Scene, strace, strace_works, under_strace};
-use super::tally::Tally;
+use super::tally::{Bad, Tally};
 use crate::support::command::Call;
 use crate::support::running::Run;
 use crate::support::spawn::Exit;
@@ -191,8 +191,14 @@ fn is_on_a_file_of_ours(point: &Point) -> bool {
         && !point.line.contains("/real/")
 }
 
+/// Whoever was not killed removes what it put aside.
+pub fn leaves_nothing(scene: &Scene, what: &str, tally: &mut Tally) {
+    let debris = debris(scene);
+    tally.expect(debris.is_empty(), Bad::Wrong, || format!("{debris:?} stays: {what}"));
+}
+
 /// Files that a writer puts aside and that nobody removed.
-pub fn debris(scene: &Scene) -> Vec<String> {
+fn debris(scene: &Scene) -> Vec<String> {
     let mut found = Vec::new();
     let mut folders = vec![scene.sandbox.path("bob"), scene.sandbox.path("work/.claude")];
     while let Some(folder) = folders.pop() {

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::replay::{posted, waiting};
+use super::replay::{posted, replay, waiting};
 use super::scene::Scene;
 use super::tally::{Bad, Tally};
 use crate::support::command::Call;
@@ -125,10 +125,6 @@ fn swapped_bodies(tally: &mut Tally) {
         tally.expect(posted(&scene).is_empty(), Bad::Wrong, || format!("{how}: sent {:?}", posted(&scene)));
         tally.expect(run.took.as_secs() < LONG_S, Bad::Wrong, || format!("{how} took {:?}", run.took));
     }
-}
-
-fn replay(scene: &Scene) -> crate::support::running::Run {
-    scene.guarded(settle(&scene.sandbox, scene.sandbox.forge(&["queue", "replay", "--apply"]))).run()
 }
 
 /// Files from another time: nothing is believed longer, and nobody is held up longer, than the settings say.

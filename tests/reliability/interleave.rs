@@ -43,6 +43,22 @@ struct Choice {
     is_preemption: bool,
 }
 
+/// Runs `body` with the guards switched off in this process too.
+pub fn without_guards(tally: &mut Tally, body: impl FnOnce(&mut Tally)) {
+    let switch = |guards: &str| {
+        // SAFETY: no other thread of this process runs between two tests.
+        unsafe { std::env::set_var("FORGE_CONTROL", guards) }
+    };
+    switch(tally.without);
+    body(tally);
+    switch("");
+}
+
+/// What one of them does, by its work.
+pub fn actor(work: impl FnOnce() + Send + 'static) -> Actor {
+    Box::new(work)
+}
+
 /// Runs what `start` returns in every order of steps with at most `preemptions`.
 pub fn explore<'a>(
     tally: &mut Tally,

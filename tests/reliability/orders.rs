@@ -15,23 +15,8 @@ use engine::store::lockdir::{self, Kernel, Owner};
 use engine::store::observations;
 use engine::store::ring::Ring;
 
-use super::interleave::{Actor, Judge, explore};
+use super::interleave::{Judge, actor, explore, without_guards};
 use super::tally::{Bad, Tally};
-
-/// Runs `body` with the guards switched off in this process too.
-pub fn without_guards(tally: &mut Tally, body: impl FnOnce(&mut Tally)) {
-    let switch = |guards: &str| {
-        // SAFETY: no other thread of this process runs between two tests.
-        unsafe { std::env::set_var("FORGE_CONTROL", guards) }
-    };
-    switch(tally.without);
-    body(tally);
-    switch("");
-}
-
-pub fn actor(work: impl FnOnce() + Send + 'static) -> Actor {
-    Box::new(work)
-}
 
 fn line(signal: &str, session: &str) -> String {
     let (now, exit) = (engine::process::clock::now_s(), i32::from(signal != "ok"));

@@ -8,8 +8,7 @@ use engine::decide::entry::Status;
 use engine::ops::{Context, queue, replay};
 use engine::store::queue::Queue;
 
-use super::interleave::{Actor, Judge, explore};
-use super::orders::{actor, without_guards};
+use super::interleave::{Actor, Judge, actor, explore, without_guards};
 use super::replay::waiting;
 use super::scene::Scene;
 use super::tally::{Bad, Tally};

@@ -25,7 +25,7 @@ use play::{play, play_killed};
 use trace::{Step, steps, traced};
 
 use super::replay::{COMMENT, POSTING_GH, forget, waiting};
-use super::scene::{Scene, strace_works};
+use super::scene::Scene;
 use super::tally::{Bad, Tally};
 use crate::support::command::Call;
 use crate::support::queued::{checkout, settle};
@@ -73,11 +73,6 @@ impl Operation {
     }
 }
 
-fn can_trace(tally: &mut Tally) -> bool {
-    tally.why_not = strace_works().err();
-    tally.why_not.is_none()
-}
-
 /// A checkout without a queue.
 fn empty(without: &'static str) -> Scene {
     let sandbox = Sandbox::new("");
@@ -92,9 +87,6 @@ fn empty(without: &'static str) -> Scene {
 
 /// The first write that is ever queued on a machine.
 pub fn first_enqueue(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = empty(tally.without);
     let judge = Judge::new(&scene, &["one"], &[]).promising("one");
     play(&scene, judge, &Operation::gh(&scene, &COMMENT, "one"), tally);
@@ -102,18 +94,12 @@ pub fn first_enqueue(tally: &mut Tally) {
 
 /// One more behind two.
 pub fn enqueue(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = waiting(&["one", "two"], tally.without);
     let judge = Judge::new(&scene, &["one", "two", "three"], &[1, 2]).promising("three");
     play(&scene, judge, &Operation::gh(&scene, &FREE, "three"), tally);
 }
 
 fn replay_of_two(modes: &'static str, tells: &'static str, tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = waiting(&["one", "two"], tally.without);
     let judge = Judge::new(&scene, &["one", "two"], &[1, 2]);
     play(&scene, judge, &Operation::forge(&REPLAY, modes, tells), tally);
@@ -146,9 +132,6 @@ fn fill_log(scene: &Scene) {
 
 /// A replay whose answer is lost, at whose end the log is written anew.
 pub fn compaction(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = waiting(&["one", "two"], tally.without);
     fill_log(&scene);
     let judge = Judge::new(&scene, &["one", "two"], &[1, 2]);
@@ -159,9 +142,6 @@ pub fn compaction(tally: &mut Tally) {
 
 /// A person sets one aside.
 pub fn drop(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = waiting(&["one", "two"], tally.without);
     let judge = Judge::new(&scene, &["one", "two"], &[1, 2]).taking_away(&[1]);
     play(&scene, judge, &Operation::forge(&["queue", "drop", "q000001"], "", "dropped"), tally);
@@ -169,9 +149,6 @@ pub fn drop(tally: &mut Tally) {
 
 /// A person empties the queue.
 pub fn clear(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = waiting(&["one", "two"], tally.without);
     let judge = Judge::new(&scene, &["one", "two"], &[1, 2]).taking_away(&[1, 2]);
     play(&scene, judge, &Operation::forge(&["queue", "clear"], "", "removed"), tally);
@@ -179,9 +156,6 @@ pub fn clear(tally: &mut Tally) {
 
 /// A write that is queued while it waits for the quota, and then sent after all.
 pub fn taken_back(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = empty(tally.without);
     let until_ms = (engine::process::clock::now_s() + 300) * 1_000;
     let hold = format!("schema=bob-forge-hold/1\ngraphql_closed_until_ms={until_ms}\n");
@@ -196,9 +170,6 @@ pub fn taken_back(tally: &mut Tally) {
 
 /// A first enqueue that is killed somewhere, and another one by a caller who finds what the first has left.
 pub fn enqueue_killed(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = empty(tally.without);
     let judge = || Judge::new(&scene, &["one", "two"], &[]).promising("two");
     let (first, then) = (Operation::gh(&scene, &COMMENT, "one"), Operation::gh(&scene, &FREE, "two"));
@@ -207,9 +178,6 @@ pub fn enqueue_killed(tally: &mut Tally) {
 
 /// A replay that is killed somewhere, and the next one.
 pub fn replay_killed(tally: &mut Tally) {
-    if !can_trace(tally) {
-        return;
-    }
     let scene = waiting(&["one"], tally.without);
     fill_log(&scene);
     let judge = || Judge::new(&scene, &["one"], &[1]);

@@ -69,7 +69,8 @@ pub fn gh<'s>(scene: &'s Scene, args: &[&str]) -> Call<'s> {
     settle(&scene.sandbox, scene.sandbox.gh(args))
 }
 
-fn replay(scene: &Scene) -> Run {
+/// Replays by hand.
+pub fn replay(scene: &Scene) -> Run {
     scene.guarded(settle(&scene.sandbox, scene.sandbox.forge(&["queue", "replay", "--apply"]))).run()
 }
 

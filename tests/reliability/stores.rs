@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::breaking::{Done, Operation, debris, is_whole_json};
+use super::breaking::{Done, Operation, is_whole_json, leaves_nothing};
 use super::scene::Scene;
 use super::tally::{Bad, Tally};
 use crate::support::command::Call;
@@ -23,9 +23,7 @@ pub fn ring(tally: &mut Tally) {
             let same =
                 (run.exit, run.out().as_str(), run.err().as_str()) == (Exit::Code(3), "answer\n", "gh: no\n");
             tally.expect(same, Bad::Wrong, || format!("the call is another one: {what}"));
-            tally.expect(debris(&scene).is_empty(), Bad::Wrong, || {
-                format!("{:?} stays: {what}", debris(&scene))
-            });
+            leaves_nothing(&scene, what, tally);
         }
         scene.gh(&["pr", "status"]).env("CLAUDE_CODE_SESSION_ID", "newest").run();
         let lines = scene.sandbox.observations();
@@ -60,9 +58,7 @@ pub fn verdict(tally: &mut Tally) {
         if done != Done::Killed {
             // Not "operational", whatever cannot be read; unknown is honest.
             tally.expect(run.exit != Exit::Code(0), Bad::Wrong, || format!("said to be operational: {what}"));
-            tally.expect(debris(&scene).is_empty(), Bad::Wrong, || {
-                format!("{:?} stays: {what}", debris(&scene))
-            });
+            leaves_nothing(&scene, what, tally);
         }
         let stored = scene.sandbox.state().join("health.json");
         tally.expect(is_whole_json(&stored), Bad::Half, || format!("half a verdict: {what}"));
@@ -90,9 +86,7 @@ pub fn cache(tally: &mut Tally) {
             let same =
                 (run.exit, run.out().as_str(), run.err().as_str()) == (Exit::Code(0), new.as_str(), "");
             tally.expect(same, Bad::Wrong, || format!("the call is another one: {what}"));
-            tally.expect(debris(&scene).is_empty(), Bad::Wrong, || {
-                format!("{:?} stays: {what}", debris(&scene))
-            });
+            leaves_nothing(&scene, what, tally);
         }
         scene.sandbox.script(DOWN);
         let served = scene.gh(&["issue", "list"]).run();

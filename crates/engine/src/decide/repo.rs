@@ -55,6 +55,11 @@ impl Repo {
         self.to_string().to_ascii_lowercase()
     }
 
+    /// The address of one of its issues, by its number or by the handle that stands for it.
+    pub fn issue_url(&self, issue: impl fmt::Display) -> String {
+        format!("https://{self}/issues/{issue}")
+    }
+
     /// Reads a value of `-R` or `GH_REPO`: `[HOST/]OWNER/REPO` or a URL. `default_host` is used where
     /// the value has two parts. `.git` is dropped from a URL only.
     pub fn parse(value: &str, default_host: &str) -> Option<Repo> {

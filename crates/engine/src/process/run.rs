@@ -145,7 +145,7 @@ pub fn run(request: &Request, watch: &Watch) -> io::Result<Ran> {
     Ok(Ran { ended, ms, answer, messages, sigpipe_kills: watch.sigpipe_kills })
 }
 
-fn begin<'a>(request: &Request<'a>, watch: &Watch) -> io::Result<(libc::pid_t, Plumbing)> {
+fn begin(request: &Request, watch: &Watch) -> io::Result<(libc::pid_t, Plumbing)> {
     let mut plumbing = Plumbing::lay(request)?;
     let pid = start(request, &plumbing, watch)?;
     // The child has its own copies; ours would keep its streams open.

@@ -218,6 +218,7 @@ pub fn clear(context: &Context) -> Result<Cleared> {
         _ => ended(context, entry.seq, Status::Dropped, "cleared"),
     };
     let lines: Vec<_> = loaded.pending().map(end).collect();
+    let cleared = Cleared::of(&loaded, standing);
     if !lines.is_empty() {
         queue.append(&lock, &lines).map_err(io)?;
     }
@@ -225,17 +226,23 @@ pub fn clear(context: &Context) -> Result<Cleared> {
         loaded.found.iter().map(|found| found.seq).chain(loaded.orphans.iter().copied()).collect();
     queue.take_away(&lock, &all, loaded.highest).map_err(io)?;
     queue.unmark_if_drained(&lock).map_err(io)?;
-    let mut cleared = Cleared { removed: loaded.found.len(), ..Cleared::default() };
-    for found in &loaded.found {
-        let entry = found.entry();
-        let standing = entry.map_or(Standing::Untouched, standing);
-        let was_given_up = entry.is_some_and(|entry| entry.status == Status::Dropped);
-        if standing != Standing::Landed && !was_given_up {
-            cleared.undelivered.push(entry::id(found.seq));
-            if standing != Standing::Untouched {
-                cleared.uncertain.push(entry::id(found.seq));
+    Ok(cleared)
+}
+
+impl Cleared {
+    fn of(loaded: &Loaded, standing: impl Fn(&Entry) -> Standing) -> Cleared {
+        let mut cleared = Cleared { removed: loaded.found.len(), ..Cleared::default() };
+        for found in &loaded.found {
+            let entry = found.entry();
+            let standing = entry.map_or(Standing::Untouched, &standing);
+            let was_given_up = entry.is_some_and(|entry| entry.status == Status::Dropped);
+            if standing != Standing::Landed && !was_given_up {
+                cleared.undelivered.push(entry::id(found.seq));
+                if standing != Standing::Untouched {
+                    cleared.uncertain.push(entry::id(found.seq));
+                }
             }
         }
+        cleared
     }
-    Ok(cleared)
 }

@@ -60,9 +60,7 @@ fn resolve_words(view: &View, args: &[OsString], repo: Option<&Repo>) -> Resolve
         if let Some(number) = view.number(seq) {
             *word = match other(repo) {
                 // Only its URL says that it is not an issue of the call's own repository.
-                Some(Repo { host, owner, name }) => {
-                    format!("https://{host}/{owner}/{name}/issues/{number}").into()
-                }
+                Some(home) => home.issue_url(number).into(),
                 None => number.to_string().into(),
             };
             resolved.is_changed = true;

@@ -120,9 +120,7 @@ pub fn spool(context: &Context, ready: &Ready, signal: Option<&str>, live: Optio
             NotAdded::NumbersUsedUp => Error::not_queued("the queue has given out all of its numbers"),
             NotAdded::Io(e) => cannot(e),
         })?;
-    let Repo { host, owner, name } = &ready.repo;
-    let url = |handle: &String| format!("https://{host}/{owner}/{name}/issues/{handle}");
-    let handle_url = entry.handle.as_ref().map(url);
+    let handle_url = entry.handle.as_ref().map(|handle| ready.repo.issue_url(handle));
     Ok(Spooled { entry, depth, handle_url })
 }
 

@@ -191,8 +191,7 @@ impl Delivery<'_, '_> {
     }
 
     pub(super) fn issue_url(&self, number: u64) -> String {
-        let repo = &self.passed.repo;
-        format!("https://{}/{}/{}/issues/{number}", repo.host, repo.owner, repo.name)
+        self.passed.repo.issue_url(number)
     }
 
     pub(super) fn landed(&mut self, entry: &Entry, step: Step, url: String) -> io::Result<String> {

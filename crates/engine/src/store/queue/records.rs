@@ -162,12 +162,17 @@ impl Queue {
 
     /// Removes every trace of an orphan but the number itself, which stays spent.
     pub fn forget(&self, _lock: &Lock, seq: u32) -> io::Result<()> {
-        self.folder.remove(&format!("{}.tmp", entry_file(seq)))?;
-        self.folder.remove(&entry_file(seq))?;
-        checkpoint::here("after-entry-removed");
+        self.remove_entry(seq)?;
         // For good, or a power cut brings it back: whole, to be delivered after all, or without its body.
         self.folder.sync()?;
         self.folder.remove_folder(&body_folder(seq))
+    }
+
+    fn remove_entry(&self, seq: u32) -> io::Result<()> {
+        self.folder.remove(&format!("{}.tmp", entry_file(seq)))?;
+        self.folder.remove(&entry_file(seq))?;
+        checkpoint::here("after-entry-removed");
+        Ok(())
     }
 
     /// Removes every trace of a number but its marker, which says that nothing is missing.
@@ -198,8 +203,7 @@ impl Queue {
             self.folder.replace(&marker_file(highest), SPENT)?;
         }
         for seq in seqs {
-            self.folder.remove(&format!("{}.tmp", entry_file(*seq)))?;
-            self.folder.remove(&entry_file(*seq))?;
+            self.remove_entry(*seq)?;
         }
         // Before the bodies: a power cut brings back none of them, and none without its body.
         self.folder.sync()?;
