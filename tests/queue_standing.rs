@@ -50,6 +50,16 @@ fn nothing_overtakes_what_a_create_has_still_to_set() {
 }
 
 #[test]
+fn nothing_overtakes_a_half_landed_create_that_nothing_else_waits_with() {
+    let forge = forge();
+    let scene = half_a_create(&forge);
+    assert_eq!(scene.queue(&["drop", "2"]).exit, DONE);
+    let behind = patient(scene.call(&["issue", "comment", "3", "--body", "by its number"])).run();
+    assert!(behind.err().contains("still queued for #3"), "{}", behind.err());
+    assert_eq!(scene.comments(3), [""; 0]);
+}
+
+#[test]
 fn a_create_that_is_dropped_after_it_has_made_its_issue_takes_nobody_along() {
     let forge = forge();
     let scene = half_a_create(&forge);
@@ -159,6 +169,11 @@ fn a_stored_answer_beside_a_queue_that_cannot_be_read_says_so() {
     scene.outage();
     scene.spooled(&["issue", "comment", "1", "--body", "since"], b"");
     assert!(!view().err().contains("could not be looked up"));
+    let log = scene.folder().join("replay.log");
+    std::fs::create_dir(&log).unwrap();
+    let served = view();
+    assert!(served.err().contains("could not be looked up"), "without the log: {}", served.err());
+    std::fs::remove_dir(&log).unwrap();
     std::fs::rename(scene.folder(), scene.sandbox.path("tmp/queue")).unwrap();
     std::fs::write(scene.folder(), "").unwrap();
     let served = view();

@@ -4,7 +4,7 @@
 use super::super::queue::{self, View};
 use super::super::{Context, place};
 use crate::decide::argv;
-use crate::decide::entry::{Entry, Status, parse_handle};
+use crate::decide::entry::{Entry, Status};
 use crate::decide::fallback::Unread;
 use crate::decide::journal::Event;
 use crate::decide::plan::Plan;
@@ -103,23 +103,16 @@ pub fn landed(plan: &Plan, env: &impl Lookup, cwd: Option<&Path>, on: &[Target],
 }
 
 fn of(view: &View, issues: Issues, repo: Option<&str>, since_s: u64) -> Unread {
-    let number = |entry: &Entry| match entry.target.as_deref() {
-        Some(target) => match parse_handle(target) {
-            Some(seq) => view.number(seq),
-            None => target.parse().ok(),
-        },
-        None => view.number(entry.seq),
-    };
     let is_read = |entry: &&Entry| {
         let same_repo = repo.is_none_or(|repo| repo.eq_ignore_ascii_case(&entry.repo));
-        same_repo && issues.include(number(entry))
+        same_repo && issues.include(view.issue_of(entry))
     };
     let queued = view.loaded.found.iter().filter(|found| found.is_ours());
     let queued = queued.filter_map(|found| found.entry()).filter(is_read).count() as u64;
     let delivered = view.loaded.found.iter().filter_map(|found| found.entry()).filter(is_read);
-    let newest = delivered
-        .filter(|entry| entry.status == Status::Delivered)
-        .filter_map(|entry| Some((entry.last_attempt_at.filter(|at| *at >= since_s)?, number(entry)?)));
+    let newest = delivered.filter(|entry| entry.status == Status::Delivered).filter_map(|entry| {
+        Some((entry.last_attempt_at.filter(|at| *at >= since_s)?, view.issue_of(entry)?))
+    });
     // What was dropped, cleared or set aside since, or has landed in part, stands in the log alone.
     let steps = view.log.lines.iter().filter_map(|line| match &line.event {
         Event::Delivered(url) | Event::Found(url) => match Target::parse(url) {

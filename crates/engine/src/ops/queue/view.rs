@@ -1,7 +1,7 @@
 //! The queue as one reading found it, and what can be asked of that.
 
 use super::{Place, failed, handles, open, place};
-use crate::decide::entry::{self, Status};
+use crate::decide::entry::{self, Entry, Status};
 use crate::error::Result;
 use crate::ops::Context;
 use crate::store::dirty;
@@ -49,18 +49,21 @@ impl View {
         handles::number(&self.loaded, &self.log, seq)
     }
 
+    /// The issue that an entry writes to, where it has a number: of a create, the one it has made; when that
+    /// create has landed in part only, it still has something to set on it.
+    pub fn issue_of(&self, entry: &Entry) -> Option<u64> {
+        match entry.target.as_deref() {
+            None => self.number(entry.seq),
+            Some(target) => match entry::parse_handle(target) {
+                Some(seq) => self.number(seq),
+                None => target.parse().ok(),
+            },
+        }
+    }
+
     /// This machine's own entries that wait for issue `number`.
     pub fn waiting_for(&self, number: u64) -> usize {
-        let is_for = |found: &&Found| {
-            found.entry().is_some_and(|entry| match entry.target.as_deref() {
-                // A create that has landed in part still has something to set on its issue.
-                None => self.number(entry.seq) == Some(number),
-                Some(target) => match entry::parse_handle(target) {
-                    Some(seq) => self.number(seq) == Some(number),
-                    None => target.parse() == Ok(number),
-                },
-            })
-        };
+        let is_for = |found: &&Found| found.entry().is_some_and(|entry| self.issue_of(entry) == Some(number));
         self.loaded.found.iter().filter(|found| found.is_ours()).filter(is_for).count()
     }
 
