@@ -3,7 +3,7 @@
 
 use crate::support::command::Call;
 use crate::support::forge::Forge;
-use crate::support::queued::Scene;
+use crate::support::queued::{Scene, settle};
 use crate::support::spawn::Exit;
 use serde_json::{Value, json};
 
@@ -81,6 +81,63 @@ fn a_drop_that_cannot_read_the_log_does_not_say_that_nothing_was_sent() {
     let run = scene.queue(&["drop", "1"]);
     assert_ne!(run.exit, DONE, "{}", run.out());
     assert_eq!(scene.entry(1)["status"], "pending");
+}
+
+#[test]
+fn a_create_that_came_back_clean_sets_nothing_a_second_time() {
+    let forge = forge();
+    let scene = Scene::new(&forge, "wheel");
+    scene.seed(json!({"labels": ["bug"]}));
+    scene.outage();
+    scene.spooled(&["issue", "create", "-t", "made", "-b", "x", "-l", "bug"], b"");
+    scene.recovery();
+    let killed = scene.queue_call(&["replay", "--apply"]).env("BOB_FORGE_TEST_KILL_AT", "after-done").run();
+    assert_eq!(killed.exit, Exit::Signal(libc::SIGKILL));
+    assert_eq!(scene.issue(3)["labels"][0], "bug");
+    // A person has taken it off again since.
+    let bare = scene.sandbox.bare_gh(&["issue", "edit", "3", "--remove-label", "bug"]);
+    assert_eq!(settle(&scene.sandbox, bare).run().exit, DONE);
+    assert_eq!(scene.replay().exit, DONE);
+    assert_eq!(scene.entry(1)["status"], "delivered");
+    assert_eq!(scene.issue(3)["labels"], json!([]));
+}
+
+#[test]
+fn a_replay_that_fails_after_it_has_sent_something_says_what_it_has_sent() {
+    let forge = forge();
+    let queued = || {
+        let scene = Scene::new(&forge, "wheel");
+        scene.outage();
+        for body in ["one", "two"] {
+            scene.spooled(&["issue", "comment", "1", "--body", body], b"");
+        }
+        scene.recovery();
+        scene
+    };
+    // Where the attempt of the second one is written down.
+    let scene = queued();
+    let steps = scene.sandbox.path("tmp/steps");
+    scene.queue_call(&["replay", "--apply"]).env("BOB_FORGE_TEST_STEPS", &steps).run();
+    let names = std::fs::read_to_string(steps).unwrap();
+    let sent = names.lines().position(|name| name == "after-done!").unwrap();
+    let attempt = sent + names.lines().skip(sent).position(|name| name == "before-send!").unwrap();
+    let at = names
+        .lines()
+        .take(attempt)
+        .collect::<Vec<_>>()
+        .iter()
+        .rposition(|name| *name == "log: append")
+        .unwrap();
+    let scene = queued();
+    let full = format!("{}:{}", at + 1, libc::ENOSPC);
+    let run = scene.queue_call(&["replay", "--apply"]).env("BOB_FORGE_TEST_BREAK", full).run();
+    assert_eq!(run.exit, Exit::Code(3), "{} {}", run.out(), run.err());
+    let said = run.out() + &run.err();
+    assert!(said.contains("delivered: https://github.com/acme/widget/issues/1"), "{said}");
+    assert!(said.contains("No space left"), "{said}");
+    assert_eq!(scene.comments(1), ["one"]);
+    assert_eq!(scene.replay().exit, DONE);
+    assert_eq!(scene.comments(1), ["one", "two"]);
 }
 
 #[test]
