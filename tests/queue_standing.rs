@@ -87,19 +87,18 @@ fn a_drop_that_cannot_read_the_log_does_not_say_that_nothing_was_sent() {
 fn a_create_that_came_back_clean_sets_nothing_a_second_time() {
     let forge = forge();
     let scene = Scene::new(&forge, "wheel");
-    scene.seed(json!({"labels": ["bug"]}));
     scene.outage();
-    scene.spooled(&["issue", "create", "-t", "made", "-b", "x", "-l", "bug"], b"");
+    scene.spooled(&["issue", "create", "-t", "made", "-b", "x", "-a", "monalisa"], b"");
     scene.recovery();
     let killed = scene.queue_call(&["replay", "--apply"]).env("BOB_FORGE_TEST_KILL_AT", "after-done").run();
     assert_eq!(killed.exit, Exit::Signal(libc::SIGKILL));
-    assert_eq!(scene.issue(3)["labels"][0], "bug");
-    // A person has taken it off again since.
-    let bare = scene.sandbox.bare_gh(&["issue", "edit", "3", "--remove-label", "bug"]);
+    assert_eq!(scene.issue(3)["assignees"][0], "monalisa");
+    // A person has taken her off again since.
+    let bare = scene.sandbox.bare_gh(&["issue", "edit", "3", "--remove-assignee", "monalisa"]);
     assert_eq!(settle(&scene.sandbox, bare).run().exit, DONE);
     assert_eq!(scene.replay().exit, DONE);
     assert_eq!(scene.entry(1)["status"], "delivered");
-    assert_eq!(scene.issue(3)["labels"], json!([]));
+    assert_eq!(scene.issue(3)["assignees"], json!([]));
 }
 
 #[test]
